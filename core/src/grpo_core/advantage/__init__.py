@@ -1,0 +1,1 @@
+"""Advantages: how much better than expected each completion was. Plain Python."""

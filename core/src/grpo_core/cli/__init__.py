@@ -1,0 +1,1 @@
+"""The command line, `grpoctl`: one file a command group."""

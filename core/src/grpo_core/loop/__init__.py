@@ -1,0 +1,1 @@
+"""The loop: the only package that knows all stages."""

@@ -1,0 +1,1 @@
+"""The loss: surrogate, ratio level and denominator, KL, importance correction. Tensors in, tensors out."""

@@ -1,0 +1,1 @@
+"""Observers that core ships: the console."""

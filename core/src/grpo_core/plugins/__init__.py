@@ -1,0 +1,1 @@
+"""Plugins: hooks and specs, discovery, the airlock, and the catalog of what was admitted."""

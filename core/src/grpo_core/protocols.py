@@ -1,0 +1,101 @@
+"""The shapes of the objects that targets lead to. Structural: nothing to inherit.
+
+`Weights` streams are (name, tensor) pairs with the names of the Hugging Face state dict. torch is imported for type
+checking only, so that a plugin's entry module stays light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from grpo_core.types import RolloutGroup, RolloutRequest, Sample, TokenStats, TrainBatch, UpdateReport
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Preprocessor", "RewardFunction", "RolloutBackend", "RowSource", "SharesWeights", "TrainerBackend"]
+
+
+class Preprocessor(Protocol):
+    """Makes a sample of a row; None drops the row, counted."""
+
+    def __call__(self, row: Mapping[str, object], /) -> Sample | None: ...
+
+
+class RowSource(Protocol):
+    """Makes rows without a file; the same (options, split, seed) gives the same rows, and no problem is in two splits."""
+
+    def __call__(
+        self, options: object, /, *, split: Literal["train", "evaluation"], seed: int
+    ) -> Iterable[Mapping[str, object]]: ...
+
+
+class RewardFunction(Protocol):
+    """Called with keyword arguments, each a list of equal length or one of the run's values; see docs/rewards.md.
+
+    Gives one `float | None` a completion, or a bare None when it applies to none of them. May be `async def`.
+    """
+
+    def __call__(self, **columns: object) -> object: ...
+
+
+class RolloutBackend(Protocol):
+    """Draws completions."""
+
+    def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
+        """Yield one group a request, each as soon as it is complete, in any order."""
+        ...
+
+    def load_weights(self, stream: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
+        """Take over the trainer's weights; completions from now on carry `version`."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; called once."""
+        ...
+
+
+class SharesWeights(Protocol):
+    """A rollout backend with the capability `weights:shared`: it reads the trainer's own module, so there is no copy."""
+
+    def share(self, module: torch.nn.Module, version: int) -> None:
+        """Generate with `module` from now on; completions carry `version`. Called before every rollout."""
+        ...
+
+
+class TrainerBackend(Protocol):
+    """Owns the weights and changes them."""
+
+    def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
+        """Per-token numbers of every member, without gradient."""
+        ...
+
+    def update(self, batch: TrainBatch) -> UpdateReport:
+        """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they were."""
+        ...
+
+    def module(self) -> torch.nn.Module:
+        """The live Hugging Face model, for a rollout backend that shares it (capability `weights:shared`)."""
+        ...
+
+    def iter_weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Stream every weight under its Hugging Face name; collective over ranks (capability `weights:stream`)."""
+        ...
+
+    def save(self, directory: Path) -> None:
+        """Write all that `restore` needs into `directory`, an empty folder."""
+        ...
+
+    def restore(self, directory: Path) -> None:
+        """Go back to the state that `save` wrote: training goes on bit by bit as it would have."""
+        ...
+
+    def export(self, directory: Path) -> None:
+        """Write the model in Hugging Face layout into `directory`."""
+        ...
+
+    def close(self) -> None:
+        """Free everything; called once."""
+        ...

@@ -1,0 +1,139 @@
+"""The plan: a recipe resolved once, into targets and numbers that every rank reads. Plain JSON; no discovery needed.
+
+`recipe/resolve.py` makes it; `loop/` runs it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from grpo_core.plugins.specs import Scope
+from grpo_core.recipe.schema import Recipe
+
+__all__ = ["BatchPlan", "LaunchPlan", "PlannedComponent", "PlannedDataset", "PlannedObserver", "PlannedReward"]
+
+PLAN_FILE = "plan.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedComponent(_Part):
+    """A component by what it takes to build it."""
+
+    name: str
+    """Qualified: `dist/name`, or the reference `file.py:attr` as written."""
+    target: str
+    """`pkg.mod:attr`, or `/absolute/file.py:attr`."""
+    options_model: str | None = None
+    """`pkg.options:Model`; None: the target is the thing itself."""
+    options: dict[str, Any] = {}
+    """Validated options, every default filled in, as JSON values."""
+    distribution: str | None = None
+    """Who provides it; None for a file."""
+    version: str | None = None
+    """Of the distribution."""
+    capabilities: tuple[str, ...] = ()
+    """Of a backend."""
+
+
+class PlannedDataset(_Part):
+    """A dataset reference, taken apart."""
+
+    reference: str
+    """As written, relative paths made absolute."""
+    preprocess: PlannedComponent | None = None
+    """Makes samples of rows; None: the mapping of well-known column names."""
+    source: str | None = None
+    """`pkg.mod:attr` of a plugin's row source; None: a file or a hub id."""
+
+
+class PlannedReward(_Part):
+    """A reward by what it takes to build and call it."""
+
+    name: str
+    """In metrics."""
+    component: PlannedComponent
+    """What to build."""
+    weight: float
+    """In the total."""
+    columns: dict[str, str]
+    """Parameter -> column, where they differ."""
+    tasks: tuple[str, ...]
+    """Values of `task` it scores; empty: all."""
+    scope: Scope
+    """What it must see at once."""
+    pure: bool
+    """Whether identical inputs have identical scores."""
+    budget_s: float | None
+    """An answer that takes longer is wrong."""
+    deadline_s: float
+    """A call that takes longer has failed."""
+    runs_in: Literal["main", "worker"]
+    """Where it runs."""
+    verifies: bool
+    """Whether 1.0 means correct."""
+
+
+class PlannedObserver(_Part):
+    """A distribution whose observer hooks rank 0 calls."""
+
+    distribution: str
+    """Its name."""
+    version: str
+    """Its version."""
+    module: str
+    """The module with its hooks: `pkg.plugin`, or `/absolute/file.py`."""
+
+
+class BatchPlan(_Part):
+    """The numbers that follow from the settings."""
+
+    prompts_per_step: int
+    """Prompts."""
+    completions_per_prompt: int
+    """G."""
+    completions_per_step: int
+    """Their product."""
+    updates_per_step: int
+    """num_iterations x minibatches."""
+
+
+class LaunchPlan(_Part):
+    """Everything a rank needs to know."""
+
+    core_version: str
+    """Of grpo-core that made it."""
+    recipe: Recipe
+    """The settings, all layers merged."""
+    origins: dict[str, str] = {}
+    """Dotted path -> who set it."""
+    dataset: PlannedDataset
+    """Training rows."""
+    evaluation: PlannedDataset | None
+    """Evaluation rows; None: none, or made from the training dataset."""
+    rewards: tuple[PlannedReward, ...]
+    """In the order of the recipe."""
+    rollout: PlannedComponent
+    """The rollout backend."""
+    trainer: PlannedComponent
+    """The trainer backend."""
+    weights_route: Literal["shared", "stream"]
+    """How weights reach the rollout backend."""
+    batch: BatchPlan
+    """Derived numbers."""
+    observers: tuple[PlannedObserver, ...] = ()
+    """Who watches."""
+
+    def write(self, run_dir: Path) -> None:
+        """Write plan.json into the run's folder."""
+        (run_dir / PLAN_FILE).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, run_dir: Path) -> LaunchPlan:
+        """Read the plan of a run."""
+        return cls.model_validate_json((run_dir / PLAN_FILE).read_text(encoding="utf-8"))

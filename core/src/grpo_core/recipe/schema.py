@@ -1,0 +1,303 @@
+"""Every setting of a run, with its default and its meaning. Unknown keys are errors.
+
+The docstring under a field is its help text, in the documentation and in `grpoctl recipe explain`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "AdvantageSettings",
+    "DataSettings",
+    "EvaluationSettings",
+    "ImportanceSettings",
+    "ModelSettings",
+    "ObjectiveSettings",
+    "PluginSettings",
+    "Recipe",
+    "RewardEntry",
+    "RolloutSettings",
+    "RunSettings",
+    "ScoringSettings",
+    "TrainerSettings",
+]
+
+LossName = Literal["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "gspo"]
+
+
+class Section(BaseModel):
+    """A part of a recipe: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def _shorthand(key: str) -> BeforeValidator:
+    """Accept plain text where a section is expected: it is the value of `key`."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
+
+
+class ModelSettings(Section):
+    """The policy."""
+
+    path: str
+    """A folder in Hugging Face layout, or a hub id. A relative path in a recipe file starts at that file."""
+    tokenizer: str | None = None
+    """Folder or hub id of the tokenizer; default: the model's own."""
+    chat_template: str | None = None
+    """A Jinja template, or the path of a file with one; default: the tokenizer's own."""
+    revision: str | None = None
+    """Branch, tag or commit of a hub id."""
+    trust_remote_code: bool = False
+    """Run Python code that the model's repository ships."""
+
+
+class DataSettings(Section):
+    """Where prompts come from and how rows become samples."""
+
+    use: str
+    """The training dataset, a reference: a registered name, a file or folder, `hf:owner/name?split=train#50000`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of a registered dataset."""
+    preprocess: str | None = None
+    """A registered dataset's name or `file.py:function` that makes samples of rows; default: the dataset's own, else
+    the mapping of well-known column names."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Columns to rename before anything else, old name -> new name."""
+    system: str | None = None
+    """A system prompt, or the path of a file with one; a row's own system prompt wins."""
+    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    """The longest prompt allowed, in tokens; default: what the model's context leaves beside a completion."""
+    over_long: Literal["drop", "error", "truncate"] = "drop"
+    """What happens to longer prompts: dropped (and counted), an error, or their beginning cut off."""
+    evaluation: str | None = None
+    """A dataset for evaluation, a reference as in `use`. Its prompts are never trained on."""
+    evaluation_rows: int | None = Field(default=None, ge=1)
+    """How many rows to evaluate on. Without `evaluation` these are made by the dataset's own source, or taken out of
+    the training rows; with it, they are its first rows. Default: all rows of `evaluation`, or no evaluation."""
+
+
+class RewardEntry(Section):
+    """One reward of a run."""
+
+    use: str
+    """A reference: a registered name, `file.py:function` or `pkg.mod:function`."""
+    name: str | None = None
+    """Its name in metrics; default: the registered name, or the function's name."""
+    weight: float = 1.0
+    """Its factor in the total."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the reward, checked against its own model."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Parameter name -> the dataset column it gets, where the two differ."""
+    tasks: tuple[str, ...] | None = None
+    """Values of the `task` column it scores; default: those of its spec; empty: all."""
+    runs_in: Literal["main", "worker"] | None = None
+    """`worker`: in a killable process. Default: what its spec says, `main` for a function from a file."""
+    deadline_s: float = Field(default=300.0, gt=0)
+    """Outer deadline of one call, in seconds; exceeding it is a failure, not a 0."""
+
+
+class ScoringSettings(Section):
+    """How scores become totals, and what is done about failures."""
+
+    reduce: Literal["sum", "mean"] = "sum"
+    """Weighted sum, or weighted mean, of the scores that apply."""
+    max_failed_share: float = Field(default=0.1, ge=0, le=1)
+    """The run stops when more than this share of a reward's scores in one step failed."""
+    workers: int | None = Field(default=None, ge=1)
+    """Processes for rewards that run in workers; default: the number of CPU cores."""
+
+
+class RolloutSettings(Section):
+    """How completions are drawn."""
+
+    use: str = "transformers"
+    """The rollout backend."""
+    completions_per_prompt: int = Field(default=8, ge=2)
+    """G, the size of a group."""
+    max_completion_tokens: int = Field(default=512, ge=1)
+    """The most tokens of one completion."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Logits are divided by it, in sampling and in the policy that is trained."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Draw from the smallest set of tokens with at least this probability; 1: off."""
+    top_k: int = Field(default=0, ge=0)
+    """Draw from the k likeliest tokens; 0: off."""
+    min_p: float = Field(default=0.0, ge=0, lt=1)
+    """Draw from tokens at least this fraction as likely as the likeliest; 0: off."""
+    repetition_penalty: float = Field(default=1.0, gt=0)
+    """Makes tokens that already occurred less likely; 1: off."""
+    stop: tuple[str, ...] = ()
+    """Texts that end a completion."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the backend."""
+
+
+class AdvantageSettings(Section):
+    """How much better than expected a completion was."""
+
+    estimator: Literal["group_mean", "rloo", "reinforce_plus_plus"] = "group_mean"
+    """`group_mean` (GRPO): minus the group's mean. `rloo`: minus the mean of the others of the group.
+    `reinforce_plus_plus`: minus the group's mean, then normalised over the step."""
+    scale: Literal["std", "none", "batch"] = "std"
+    """What `group_mean` is divided by: the group's standard deviation, nothing (Dr. GRPO), or that of the step."""
+    tolerance: float = Field(default=1e-6, ge=0)
+    """A group whose totals differ by no more than this has no signal: its advantages are exactly 0."""
+
+
+class ImportanceSettings(Section):
+    """Correction for the difference between the engine that sampled and the model that is trained."""
+
+    correction: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask", "off"] = "token_truncate"
+    """Weight of a token: exp(trainer - sampler) capped at `cap`; or 0 outside [1/cap, cap]; `sequence_*`: the same for
+    the geometric mean over a completion."""
+    cap: float = Field(default=2.0, ge=1)
+    """The largest weight."""
+
+
+class ObjectiveSettings(Section):
+    """The loss."""
+
+    loss: LossName = "dapo"
+    """A preset: surrogate, ratio level and denominator. `bnpo` is `dapo`: the same once denominators are those of the
+    update."""
+    clip_low: float | None = Field(default=None, ge=0)
+    """The ratio is clipped below at 1 - clip_low; default: the preset's."""
+    clip_high: float | None = Field(default=None, ge=0)
+    """The ratio is clipped above at 1 + clip_high; for `cispo` the cap of the ratio itself. Default: the preset's."""
+    dual_clip: float | None = Field(default=None, gt=1)
+    """For negative advantages the ratio counts at most this much."""
+    sapo_temperature_positive: float = Field(default=1.0, gt=0)
+    """SAPO's gate for positive advantages."""
+    sapo_temperature_negative: float = Field(default=1.05, gt=0)
+    """SAPO's gate for negative advantages."""
+    beta: float = Field(default=0.0, ge=0)
+    """The weight of the KL divergence from the reference model; 0: no reference model is loaded."""
+    kl_in: Literal["loss", "reward"] = "loss"
+    """Where the KL term goes."""
+    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    """Per-token estimator (Schulman 2020). k1 in the loss has no expected gradient on-policy and is refused."""
+    entropy_bonus: float = Field(default=0.0, ge=0)
+    """The weight of the mean token entropy, which is rewarded."""
+    top_entropy_share: float = Field(default=1.0, gt=0, le=1)
+    """Only this share of the tokens, those of highest entropy in the step, enters the policy term."""
+    mask_truncated: bool = False
+    """Truncated completions leave loss and denominators; they stay in their group's mean and spread."""
+    importance: ImportanceSettings = Field(default_factory=ImportanceSettings)
+    """Correction for the sampler's own numerics."""
+
+
+class TrainerSettings(Section):
+    """The update."""
+
+    use: str = "torch"
+    """The trainer backend."""
+    learning_rate: float = Field(default=1e-6, gt=0)
+    """The peak learning rate."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How it goes down to 0 after the warm-up; counted in updates."""
+    warmup_updates: int | None = Field(default=None, ge=0)
+    """Updates over which it rises from 0; excludes `warmup_share`."""
+    warmup_share: float = Field(default=0.0, ge=0, le=1)
+    """The same as a share of all updates."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """AdamW's decoupled weight decay, on matrices only."""
+    adam_beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW's first decay rate."""
+    adam_beta2: float = Field(default=0.999, ge=0, lt=1)
+    """AdamW's second decay rate."""
+    adam_epsilon: float = Field(default=1e-8, gt=0)
+    """AdamW's epsilon."""
+    max_grad_norm: float | None = Field(default=1.0, gt=0)
+    """The gradient's norm is clipped to this; null: not at all."""
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Of weights and activations; bf16 keeps fp32 master weights."""
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: slower, less memory."""
+    micro_batch_tokens: int = Field(default=16384, ge=1)
+    """The most tokens (padding included) of one forward pass; a longer sequence goes alone."""
+    num_iterations: int = Field(default=1, ge=1)
+    """Passes over the completions of a step."""
+    minibatches: int = Field(default=1, ge=1)
+    """Optimiser updates of one pass; prompts are divided evenly."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the backend."""
+
+
+class EvaluationSettings(Section):
+    """How held-out rows are answered."""
+
+    every_steps: int | None = Field(default=None, ge=1)
+    """Evaluate every so many steps; default: before the first and after the last step only."""
+    samples: int = Field(default=0, ge=0)
+    """Completions per prompt, at the rollout's sampling settings, for mean reward and pass@k; 0: greedy only."""
+    pass_at: tuple[int, ...] = ()
+    """The k of pass@k, each at most `samples`."""
+    success: str | None = None
+    """The reward whose 1.0 means "correct"; default: the rewards that say they verify."""
+
+
+class RunSettings(Section):
+    """The loop."""
+
+    prompts_per_step: int | None = Field(default=None, ge=1)
+    """Prompts of one step; default 8. Times `rollout.completions_per_prompt` it gives the completions of a step."""
+    completions_per_step: int | None = Field(default=None, ge=1)
+    """The same, counted in completions as other trainers do; a multiple of `rollout.completions_per_prompt`."""
+    steps: int | None = Field(default=None, ge=1)
+    """How many steps; excludes `epochs`."""
+    epochs: float | None = Field(default=None, gt=0)
+    """How many passes over the training rows; default 1 when `steps` is not given either."""
+    seed: int = Field(default=0, ge=0)
+    """Of data order and sampling."""
+    directory: str | None = None
+    """The run's folder; default: `runs/` and a name made of recipe and time."""
+    save_steps: int | None = Field(default=None, ge=1)
+    """Write a checkpoint every so many steps; default: at the end only."""
+    save_total_limit: int | None = Field(default=None, ge=1)
+    """Keep only the newest so many checkpoints."""
+    show_completion_every_steps: int = Field(default=10, ge=0)
+    """Show a completion on the console every so many steps; 0: never."""
+    zero_reward_patience_steps: int = Field(default=50, ge=0)
+    """Stop when every total of so many steps in a row is 0; 0: never."""
+
+
+class PluginSettings(Section):
+    """Which plugins a run needs or leaves out."""
+
+    require: tuple[str, ...] = ()
+    """Distributions that must be there, with versions: `grpo-rewards-math>=0.1`."""
+    disable: tuple[str, ...] = ()
+    """Distributions that are not loaded."""
+
+
+class Recipe(Section):
+    """All settings of a run."""
+
+    summary: str = ""
+    """One line for listings."""
+    model: Annotated[ModelSettings, _shorthand("path")]
+    """The policy; plain text is its path."""
+    dataset: Annotated[DataSettings, _shorthand("use")]
+    """The data; plain text is the training dataset."""
+    rewards: tuple[Annotated[RewardEntry, _shorthand("use")], ...] = Field(min_length=1)
+    """The rewards; plain text is a reference."""
+    scoring: ScoringSettings = Field(default_factory=ScoringSettings)
+    """Totals and failures."""
+    rollout: Annotated[RolloutSettings, _shorthand("use")] = Field(default_factory=RolloutSettings)
+    """Generation."""
+    advantage: AdvantageSettings = Field(default_factory=AdvantageSettings)
+    """The baseline."""
+    objective: ObjectiveSettings = Field(default_factory=ObjectiveSettings)
+    """The loss."""
+    trainer: Annotated[TrainerSettings, _shorthand("use")] = Field(default_factory=TrainerSettings)
+    """The update."""
+    evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings)
+    """Held-out rows."""
+    run: RunSettings = Field(default_factory=RunSettings)
+    """The loop."""
+    plugins: PluginSettings = Field(default_factory=PluginSettings)
+    """Plugins needed and left out."""

@@ -1,0 +1,1 @@
+"""Rewards: binding, calling, workers, and the totals of a group."""

@@ -1,0 +1,1 @@
+"""The `transformers` rollout backend: our own decode loop on Hugging Face modules."""

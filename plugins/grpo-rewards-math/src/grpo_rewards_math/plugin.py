@@ -1,0 +1,50 @@
+"""What this distribution registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grpo_core.api import DatasetSpec, RecipeSpec, RewardSpec, hookimpl
+
+
+@hookimpl
+def grpo_reward_functions() -> Iterable[RewardSpec]:
+    """Rewards for answers that arithmetic can check."""
+    yield RewardSpec(
+        name="countdown_reward",
+        summary="1.0 when the answer uses each number once and makes the target exactly, else 0.0",
+        target="grpo_rewards_math.countdown.reward:countdown_reward",
+        pure=True,
+        verifies=True,
+        aliases=("countdown", "external_countdown"),
+    )
+
+
+@hookimpl
+def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
+    """The Countdown task, from a hub or made on the spot."""
+    yield DatasetSpec(
+        name="countdown",
+        summary="Countdown: make the target of the given numbers; solvable problems made without a download",
+        target="grpo_rewards_math.countdown.prompt:make",
+        options="grpo_rewards_math.countdown.options:CountdownOptions",
+        source="grpo_rewards_math.countdown.source:rows",
+        hub_ids=("Jiayi-Pan/Countdown-Tasks-3to4", "zouxuhong/Countdown-Tasks-3to4"),
+    )
+
+
+@hookimpl
+def grpo_recipes() -> Iterable[RecipeSpec]:
+    """Runs that work as they are."""
+    yield RecipeSpec(
+        name="countdown-tiny",
+        summary="Countdown with the embedded 1 M-parameter model: minutes on two CPU cores, nothing to download",
+        package="grpo_rewards_math",
+        path="recipes/countdown-tiny.yaml",
+    )
+    yield RecipeSpec(
+        name="countdown-qwen2.5-3b",
+        summary="Countdown with Qwen2.5-3B-Instruct, the published settings",
+        package="grpo_rewards_math",
+        path="recipes/countdown-qwen2.5-3b.yaml",
+    )
