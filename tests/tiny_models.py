@@ -1,4 +1,4 @@
-"""Tiny random causal models in Hugging Face layout, with a byte-level tokenizer, made offline in a fraction of a second.
+"""Tiny random causal models in Hugging Face layout, with a byte-level tokenizer, made offline in well under a second.
 
 Not trained: for tests of loading, generation and updates, on any family's real architecture code.
 
