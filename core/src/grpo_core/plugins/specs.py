@@ -59,7 +59,8 @@ class RewardSpec(ComponentSpec):
     """Values of the `task` column it is meant for; empty: all."""
     budget_s: float | None = None
     """Seconds an answer may take to evaluate; one that takes longer is wrong and scores 0.0. Needs
-    `runs_in="worker"`, whose process is killed then. None: only the outer deadline holds, and exceeding it is a failure."""
+    `runs_in="worker"`, whose process is killed then. None: only the outer deadline holds, and exceeding it is a
+    failure."""
     runs_in: Literal["main", "worker"] = "main"
     """`worker`: in a killable process without torch. Choose it for code that can hang or crash."""
     verifies: bool = False
@@ -94,7 +95,7 @@ class RecipeSpec:
     kind: ClassVar[str] = "recipe"
 
     name: str
-    """`[a-z][a-z0-9-_]*`: what `--recipe` takes."""
+    """`[a-z][a-z0-9._-]*`: what `--recipe` takes."""
     summary: str
     """One line for listings."""
     package: str

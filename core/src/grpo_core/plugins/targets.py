@@ -1,0 +1,159 @@
+"""From a target, the text `pkg.mod:attr` or `/absolute/file.py:attr`, to the object; and from there to a component.
+
+Knows no catalog: a rank or a reward worker turns the targets of its plan into objects with this module alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+
+from grpo_core.errors import BrokenReference, GrpoError, PluginError
+from grpo_core.plugins.faults import describe
+
+__all__ = ["build_target", "file_module_name", "load_module", "load_target"]
+
+
+def load_target(target: str) -> object:
+    """Import the object that `pkg.mod:attr` or `/absolute/file.py:attr` leads to; raises `BrokenReference`."""
+    place, colon, attribute = target.rpartition(":")
+    if not (place and colon and attribute):
+        raise BrokenReference(
+            f"'{target}' is not a target", hint="Targets read pkg.mod:attr or /absolute/file.py:attr."
+        )
+    found: object = load_module(place, target=target)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise _no_attribute(found, part, place, target) from error
+        except (Exception, SystemExit) as error:  # a lazy module imports here
+            raise _import_failed(place, target, error) from error
+    return found
+
+
+def load_module(place: str, *, target: str | None = None) -> ModuleType:
+    """Import `pkg.mod` or `/absolute/file.py`, `target` being what messages name; raises `BrokenReference`.
+
+    Code that exits at import is reported like any other failure; only Ctrl-C passes.
+    """
+    try:
+        return _load_file(Path(place), target) if place.endswith(".py") else importlib.import_module(place)
+    except GrpoError:
+        raise
+    except ModuleNotFoundError as error:
+        if not place.endswith(".py") and error.name and f"{place}.".startswith(f"{error.name}."):
+            raise _no_module(error.name, target) from error
+        raise _import_failed(place, target, error) from error
+    except (Exception, SystemExit) as error:  # whatever foreign code raises at import
+        raise _import_failed(place, target, error) from error
+
+
+def build_target(target: str, options_model: str | None, options: Mapping[str, object], context: object) -> object:
+    """Build a component: the target itself, or with an options model `make(validated options, context)`.
+
+    Raises `BrokenReference` when a target leads nowhere and `PluginError` when the options are wrong or `make` fails.
+    """
+    if options_model is None:
+        if options:
+            raise PluginError(f"'{target}' takes no options, but got: {', '.join(options)}", hint="Remove `options`.")
+        return load_target(target)
+    make = load_target(target)
+    if not callable(make):
+        raise PluginError(f"'{target}' has options, so it must be a factory make(options, context); it is {make!r}")
+    checked = _validate(options_model, options, target)
+    try:
+        built: object = make(checked, context)
+    except GrpoError:
+        raise
+    except Exception as error:
+        raise PluginError(f"'{target}' could not be built: {describe(error)}") from error
+    return built
+
+
+def file_module_name(path: Path) -> str:
+    """The name in `sys.modules` of a file that is imported by path: the same in every process."""
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+    return f"grpo_file_{path.stem if path.stem.isidentifier() else 'plugin'}_{digest}"
+
+
+def _load_file(path: Path, target: str | None) -> ModuleType:
+    path = Path(os.path.abspath(path))
+    name = file_module_name(path)
+    if name in sys.modules:
+        return sys.modules[name]
+    if not path.is_file():
+        raise _no_file(path, target)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # a file may import its neighbours; last, so that it shadows nothing
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # before it runs, as the import system does: dataclasses and pickle look there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _validate(options_model: str, options: Mapping[str, object], target: str) -> object:
+    from pydantic import BaseModel, ValidationError
+
+    model = load_target(options_model)
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise PluginError(f"'{options_model}', the options of '{target}', is not a pydantic model; it is {model!r}")
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, item['loc'])) or 'options'}: {item['msg']}" for item in error.errors()]
+        known = f"Options: {', '.join(model.model_fields)}." if model.model_fields else "It has no options."
+        raise PluginError(f"wrong options for '{target}': {'; '.join(lines)}", hint=known) from error
+
+
+def _import_failed(place: str, target: str | None, error: BaseException) -> BrokenReference:
+    return BrokenReference(f"'{target or place}' cannot be imported: {describe(error)}")
+
+
+def _no_file(path: Path, target: str | None) -> BrokenReference:
+    suffix = f", needed by '{target}'" if target else ""
+    if path.is_dir():
+        return BrokenReference(f"'{path}' is a folder, not a Python file{suffix}")
+    if not path.parent.is_dir():
+        return BrokenReference(f"there is no folder '{path.parent}'{suffix}")
+    names = [file.name for file in path.parent.glob("*.py")]
+    return BrokenReference(f"there is no file '{path}'{suffix}", hint=_did_you_mean(path.name, names))
+
+
+def _no_module(missing: str, target: str | None) -> BrokenReference:
+    parent, _, name = missing.rpartition(".")
+    paths = list(sys.modules[parent].__path__) if parent in sys.modules else None
+    siblings = [module.name for module in pkgutil.iter_modules(paths)]
+    suffix = f", needed by '{target}'" if target and not target.startswith(f"{missing}:") else ""
+    hint = _did_you_mean(name, siblings, prefix=f"{parent}." if parent else "")
+    return BrokenReference(
+        f"there is no module '{missing}'{suffix}",
+        hint=hint or "Install the package that has it, or name a file: ./file.py:attr.",
+    )
+
+
+def _no_attribute(found: object, part: str, place: str, target: str) -> BrokenReference:
+    public = [name for name in dir(found) if not name.startswith("_")]
+    kind = "file" if place.endswith(".py") else "module"
+    owner = f"{kind} '{place}'" if isinstance(found, ModuleType) else f"'{target.removesuffix(f'.{part}')}'"
+    return BrokenReference(f"{owner} has no '{part}', needed by '{target}'", hint=_did_you_mean(part, public))
+
+
+def _did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:
+    near = get_close_matches(name, list(known), n=3)
+    return f"Did you mean {' or '.join(repr(prefix + match) for match in near)}?" if near else None
