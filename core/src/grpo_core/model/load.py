@@ -1,0 +1,164 @@
+"""Loads a causal language model and answers questions about it from its config alone.
+
+Not the tokenizer (`model/tokenizer.py`) and not how logits come from hidden states (`model/head.py`). A folder never
+touches the network. Dropout is off everywhere: the policy that is trained is the one that sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from torch import nn
+from torch.nn.modules.dropout import _DropoutNd
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.utils import logging as transformers_logging
+
+from grpo_core.errors import Problem, RecipeError
+from grpo_core.recipe.schema import ModelSettings
+
+__all__ = [
+    "context_length",
+    "count_parameters",
+    "disable_dropout",
+    "load_model",
+    "model_config",
+    "without_progress_bars",
+]
+
+CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+SHOWN_NAMES = 3
+
+
+def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | None = None) -> Any:
+    """Load the `PreTrainedModel` on the CPU, in eval mode, every weight in `dtype` and no dropout anywhere.
+
+    `attention` is transformers' name of an implementation; None: the one transformers chooses for the model. Raises
+    `RecipeError` when the path holds no complete causal language model.
+    """
+    config = model_config(model)
+    try:
+        with without_progress_bars():
+            loaded, info = transformers.AutoModelForCausalLM.from_pretrained(
+                model.path,
+                config=config,
+                dtype=dtype,
+                attn_implementation=attention,
+                output_loading_info=True,
+                **_where(model),
+            )
+    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
+        _fail(model, f"the weights cannot be loaded: {_first_lines(error)}")
+    _require_all_weights(model, info)
+    disable_dropout(loaded)
+    return loaded.eval()
+
+
+def model_config(model: ModelSettings) -> Any:
+    """The model's `PreTrainedConfig`, read without its weights; `RecipeError` when it is no causal language model's."""
+    _require_folder_or_id(model)
+    try:
+        config = transformers.AutoConfig.from_pretrained(model.path, **_where(model))
+    except (OSError, ValueError, ImportError) as error:
+        _fail(model, f"its config.json cannot be read: {_first_lines(error)}")
+    _require_causal(model, config)
+    return config
+
+
+def context_length(model: ModelSettings) -> int | None:
+    """How many tokens, prompt and completion together, the model was made for; None when its config does not say."""
+    config = model_config(model).get_text_config()
+    lengths = (getattr(config, name, None) for name in CONTEXT_NAMES)
+    return next((length for length in lengths if isinstance(length, int) and length > 0), None)
+
+
+def count_parameters(model: ModelSettings) -> int:
+    """How many parameters the model has, tied ones once; from its config, without memory for a single weight."""
+    config = model_config(model)
+    with torch.device("meta"):
+        empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
+    return sum(parameter.numel() for parameter in empty.parameters())
+
+
+def disable_dropout(model: nn.Module) -> None:
+    """Set every dropout probability of modules and config to 0, so that training mode computes what eval mode does."""
+    for module in model.modules():
+        if isinstance(module, _DropoutNd):
+            module.p = 0.0
+        _zero_dropout_floats(vars(module))
+    config = getattr(model, "config", None)
+    if config is not None:
+        _zero_dropout_floats(vars(config))
+        _zero_dropout_floats(vars(config.get_text_config()))
+
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Keep transformers from drawing bars over the run's own console."""
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers_logging.enable_progress_bar()
+
+
+def _zero_dropout_floats(attributes: dict[str, Any]) -> None:
+    # Attention modules keep their probability as a plain float; routers call theirs jitter.
+    for name, value in attributes.items():
+        if isinstance(value, float) and ("drop" in name or "jitter" in name):
+            attributes[name] = 0.0
+
+
+def _where(model: ModelSettings) -> dict[str, Any]:
+    is_folder = Path(model.path).is_dir()
+    return {
+        "revision": None if is_folder else model.revision,
+        "local_files_only": is_folder,
+        "trust_remote_code": model.trust_remote_code,
+    }
+
+
+def _require_folder_or_id(model: ModelSettings) -> None:
+    path = Path(model.path)
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            _fail(model, "the folder has no config.json: it is not a model in Hugging Face layout")
+    elif path.exists():
+        _fail(model, "this is a file; give the folder that holds config.json and the weights")
+    elif path.is_absolute() or model.path.startswith((".", "~")) or model.path.count("/") > 1:
+        _fail(model, "there is no such folder")
+
+
+def _require_causal(model: ModelSettings, config: Any) -> None:
+    names = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type, ())
+    causal = {names} if isinstance(names, str) else set(names)
+    if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
+        return
+    if not causal:
+        _fail(model, f"a model of type {config.model_type!r} is not a causal language model")
+    architectures = getattr(config, "architectures", None) or sorted(causal)
+    if not causal.intersection(architectures):
+        _fail(model, f"it holds a {architectures[0]}, not a causal language model ({', '.join(sorted(causal))})")
+
+
+def _require_all_weights(model: ModelSettings, info: dict[str, Any]) -> None:
+    missing = sorted(info["missing_keys"])
+    if missing:
+        shown = ", ".join(missing[:SHOWN_NAMES]) + (", …" if len(missing) > SHOWN_NAMES else "")
+        _fail(model, f"its files lack {len(missing)} weights of the model: {shown}; random ones would take their place")
+
+
+def _first_lines(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:SHOWN_NAMES]) or type(error).__name__
+
+
+def _fail(model: ModelSettings, message: str) -> NoReturn:
+    raise RecipeError([Problem(path="model.path", message=f"{model.path}: {message}")]) from None

@@ -1,0 +1,147 @@
+"""Loading models: complete, without dropout, without the network; and what their config alone says."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from grpo_core.errors import RecipeError
+from grpo_core.model.load import context_length, count_parameters, load_model, model_config
+from grpo_core.recipe.schema import ModelSettings
+from tests.tiny_models import FAMILIES, SHAPE, Family, make_model_folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_model_folder(tmp_path / "model")
+
+
+def settings(path: Path | str) -> ModelSettings:
+    return ModelSettings(path=str(path))
+
+
+def edit_config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_loads_in_the_asked_dtype_and_is_counted_from_its_config(tmp_path: Path, family: Family) -> None:
+    model_settings = settings(make_model_folder(tmp_path / "model", family))
+    model = load_model(model_settings, torch.bfloat16)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+    assert not model.training
+    assert count_parameters(model_settings) == sum(parameter.numel() for parameter in model.parameters())
+    assert context_length(model_settings) == SHAPE["max_position_embeddings"]
+
+
+def test_a_config_that_names_no_context_length_gives_none(tmp_path: Path) -> None:
+    transformers.BloomForCausalLM(
+        transformers.BloomConfig(vocab_size=64, hidden_size=16, n_layer=1, n_head=2)
+    ).save_pretrained(tmp_path)
+    assert context_length(settings(tmp_path)) is None
+
+
+def test_a_folder_is_read_without_the_network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the network was touched")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    load_model(settings(folder), torch.float32)
+
+
+def test_loading_draws_nothing_on_the_console(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    load_model(settings(folder), torch.float32)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_dropout_is_off_in_modules_attention_and_config(tmp_path: Path) -> None:
+    config = transformers.GPT2Config(vocab_size=64, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    assert config.attn_pdrop == config.resid_pdrop == config.embd_pdrop == 0.1
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
+    gpt2 = load_model(settings(tmp_path / "gpt2"), torch.float32)
+    llama = load_model(
+        settings(make_model_folder(tmp_path / "llama", "llama", attention_dropout=0.25)),
+        torch.float32,
+        attention="eager",
+    )
+    assert gpt2.config.attn_pdrop == gpt2.config.resid_pdrop == gpt2.config.embd_pdrop == 0.0
+    assert llama.config.attention_dropout == llama.model.layers[0].self_attn.attention_dropout == 0.0
+    ids_BT = torch.arange(12).reshape(1, 12)
+    for model in (gpt2, llama):
+        torch.testing.assert_close(model.train()(ids_BT).logits, model.eval()(ids_BT).logits, rtol=0, atol=0)
+
+
+def test_a_folder_that_is_not_there_is_named() -> None:
+    with pytest.raises(RecipeError, match=r"model\.path: \./nowhere: there is no such folder"):
+        model_config(settings("./nowhere"))
+
+
+def test_a_file_in_place_of_a_folder_is_named(folder: Path) -> None:
+    with pytest.raises(RecipeError, match="this is a file; give the folder"):
+        model_config(settings(folder / "config.json"))
+
+
+def test_a_folder_without_a_config_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"the folder has no config\.json"):
+        model_config(settings(tmp_path))
+
+
+def test_a_config_that_cannot_be_read_is_named(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+    with pytest.raises(RecipeError, match=r"its config\.json cannot be read: .*not a valid JSON"):
+        model_config(settings(folder))
+
+
+def test_an_unknown_model_type_is_named(folder: Path) -> None:
+    edit_config(folder, model_type="nonesuch")
+    with pytest.raises(RecipeError, match=r"its config\.json cannot be read: .*nonesuch"):
+        model_config(settings(folder))
+
+
+def test_a_model_type_without_causal_language_models_is_refused(tmp_path: Path) -> None:
+    transformers.ViTConfig().save_pretrained(tmp_path)
+    with pytest.raises(RecipeError, match="a model of type 'vit' is not a causal language model"):
+        model_config(settings(tmp_path))
+
+
+def test_a_reward_model_is_not_taken_for_a_policy(folder: Path) -> None:
+    edit_config(folder, architectures=["Qwen3ForSequenceClassification"])
+    with pytest.raises(RecipeError, match="it holds a Qwen3ForSequenceClassification, not a causal language model"):
+        model_config(settings(folder))
+
+
+def test_a_folder_without_weights_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(RecipeError, match=r"the weights cannot be loaded: .*model\.safetensors"):
+        load_model(settings(folder), torch.float32)
+
+
+def test_a_truncated_weight_file_is_refused(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(RecipeError, match="the weights cannot be loaded: "):
+        load_model(settings(folder), torch.float32)
+
+
+def test_weights_that_the_files_lack_are_listed_instead_of_left_random(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    lacking = {name: tensor for name, tensor in weights.items() if "mlp" not in name}
+    save_file(lacking, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(
+        RecipeError, match=r"its files lack 6 weights of the model: model\.layers\.0\.mlp\.down_proj.*, …"
+    ):
+        load_model(settings(folder), torch.float32)
+
+
+def test_weights_of_another_shape_are_refused(folder: Path) -> None:
+    edit_config(folder, vocab_size=300)
+    with pytest.raises(RecipeError, match="the weights cannot be loaded: "):
+        load_model(settings(folder), torch.float32)
