@@ -9,7 +9,10 @@ from typing import Literal
 
 from grpo_core.types.scored import ScoredGroup
 
-__all__ = ["EvaluationReport", "RunOutcome", "RunStarted", "StepReport"]
+__all__ = ["EvaluationReport", "RunOutcome", "RunStarted", "RunStatus", "StepReport"]
+
+RunStatus = Literal["finished", "failed", "interrupted"]
+"""How a run ended; `interrupted`: stopped by the user, and resumable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,8 @@ class StepReport:
 class RunOutcome:
     """How a run ended."""
 
-    status: Literal["finished", "failed", "interrupted"]
-    """`interrupted`: stopped by the user, and resumable."""
+    status: RunStatus
+    """In one word."""
     run_dir: Path
     """Where everything was written."""
     steps: int

@@ -1,0 +1,130 @@
+"""Evaluation: held-out prompts answered greedily, and sampled where pass@k is asked for.
+
+Accuracy counts the rewards that verify (1.0 = correct). A prompt that no verifying reward judges, or on which one
+failed, is in no accuracy; `eval/judged_share` says how many were.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from grpo_core.data.prompts import Prompt
+from grpo_core.loop.rollout import generate, make_request, sampling_params, stream_seed
+from grpo_core.protocols import RolloutBackend
+from grpo_core.recipe.plan import LaunchPlan, PlannedReward
+from grpo_core.reward.scoring import Scorer
+from grpo_core.types import EvaluationReport, Failed, RolloutRequest, ScoredGroup
+
+__all__ = ["evaluate", "pass_at_k", "success_rewards"]
+
+
+def evaluate(
+    plan: LaunchPlan, prompts: Sequence[Prompt], rollout: RolloutBackend, scorer: Scorer, *, step: int
+) -> EvaluationReport:
+    """Answer `prompts` with the weights the backend has now, and score the answers."""
+    settings = plan.recipe.evaluation
+    greedy = _answer(plan, prompts, rollout, scorer, step=step, samples=0)
+    metrics = greedy_metrics(plan, greedy)
+    if settings.samples:
+        sampled = _answer(plan, prompts, rollout, scorer, step=step, samples=settings.samples)
+        metrics |= sampled_metrics(plan, sampled)
+    return EvaluationReport(step=step, metrics=metrics)
+
+
+def _answer(
+    plan: LaunchPlan, prompts: Sequence[Prompt], rollout: RolloutBackend, scorer: Scorer, *, step: int, samples: int
+) -> tuple[ScoredGroup, ...]:
+    """Greedy answers (`samples` 0, one a prompt) or sampled ones, scored, in the order of the prompts.
+
+    The random streams do not depend on the step, so two evaluations differ by their weights alone.
+    """
+    params = sampling_params(plan.recipe.rollout, greedy=samples == 0)
+    requests: list[RolloutRequest] = [
+        make_request(
+            prompt,
+            n=max(samples, 1),
+            params=params,
+            seed=stream_seed(plan.recipe.run.seed, "evaluation", prompt.sample.id),
+        )
+        for prompt in prompts
+    ]
+    scoring = scorer.begin(step=step, epoch=0.0, progress=0.0, max_steps=max(step, 1))
+    for group in generate(rollout, requests):
+        scoring.add(group)
+    by_request = {id(scored.group.request): scored for scored in scoring.finish()}
+    return tuple(by_request[id(request)] for request in requests)
+
+
+def success_rewards(plan: LaunchPlan) -> tuple[PlannedReward, ...]:
+    """The rewards whose 1.0 means "correct": the one the recipe names, else those that verify."""
+    chosen = plan.recipe.evaluation.success
+    return tuple(reward for reward in plan.rewards if (reward.name == chosen if chosen else reward.verifies))
+
+
+def greedy_metrics(plan: LaunchPlan, scored: Sequence[ScoredGroup]) -> dict[str, float]:
+    """Accuracy, mean reward, each reward and each task, of one greedy answer a prompt."""
+    names = [reward.name for reward in success_rewards(plan)]
+    metrics = {"eval/prompts": float(len(scored))}
+    metrics |= _means("eval/reward_mean", (one.totals[0] for one in scored))
+    for reward in plan.rewards:
+        values = (one.outcomes[reward.name][0] for one in scored)
+        metrics |= _means(f"eval/rewards/{reward.name}/mean", (v for v in values if not isinstance(v, Failed)))
+    if names:
+        metrics |= _accuracies(scored, names)
+    lengths = [len(one.group.completions[0].token_ids) for one in scored]
+    metrics["eval/length_mean"] = statistics.fmean(lengths)
+    metrics["eval/truncated_share"] = statistics.fmean(one.group.completions[0].truncated for one in scored)
+    return metrics
+
+
+def _accuracies(scored: Sequence[ScoredGroup], names: Sequence[str]) -> dict[str, float]:
+    correct = [is_correct(one, 0, names) for one in scored]
+    judged = [value for value in correct if value is not None]
+    metrics = {"eval/judged_share": len(judged) / len(scored), **_means("eval/accuracy", judged)}
+    by_task: dict[str, list[bool | None]] = defaultdict(list)
+    for one, value in zip(scored, correct, strict=True):
+        if one.group.sample.task is not None:
+            by_task[one.group.sample.task].append(value)
+    for task, values in by_task.items():
+        metrics |= _means(f"eval/tasks/{task}/accuracy", values)
+    return metrics
+
+
+def sampled_metrics(plan: LaunchPlan, scored: Sequence[ScoredGroup]) -> dict[str, float]:
+    """Mean reward and pass@k of several sampled answers a prompt."""
+    names = [reward.name for reward in success_rewards(plan)]
+    metrics = _means("eval/sampled_reward_mean", (total for one in scored for total in one.totals))
+    if not names:
+        return metrics
+    counts = []
+    for one in scored:
+        judged = [is_correct(one, index, names) for index in range(len(one.totals))]
+        known = [value for value in judged if value is not None]
+        if known:
+            counts.append((len(known), sum(known)))
+    for k in plan.recipe.evaluation.pass_at:
+        metrics |= _means(f"eval/pass@{k}", (pass_at_k(n, c, k) for n, c in counts if n >= k))
+    return metrics
+
+
+def is_correct(scored: ScoredGroup, index: int, names: Sequence[str]) -> bool | None:
+    """Whether every verifying reward that applies gives 1.0; None when none applies or one failed."""
+    outcomes = [scored.outcomes[name][index] for name in names]
+    scores = [outcome for outcome in outcomes if outcome is not None]
+    if not scores or any(isinstance(score, Failed) for score in scores):
+        return None
+    return all(score == 1.0 for score in scores)
+
+
+def pass_at_k(n: int, correct: int, k: int) -> float:
+    """The unbiased estimate 1 - C(n-c, k) / C(n, k) of the chance that one of k answers is correct, from c correct
+    ones among n (Chen et al. 2021, arXiv 2107.03374, equation 1)."""
+    return 1.0 - math.comb(n - correct, k) / math.comb(n, k)
+
+
+def _means(name: str, values: Iterable[float | bool | None]) -> dict[str, float]:
+    known = [float(value) for value in values if value is not None]
+    return {name: statistics.fmean(known)} if known else {}

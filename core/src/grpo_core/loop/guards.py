@@ -1,0 +1,68 @@
+"""When a run must not go on: the engine and the trainer disagree, or the numbers have collapsed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from grpo_core.errors import Collapse, RolloutError
+from grpo_core.types import ScoredGroup, StepReport, TokenStats, TrainBatch
+
+__all__ = ["ZeroRewardGuard", "check_finite", "check_sampler_gap"]
+
+MAX_MEAN_GAP_NATS = 0.3
+"""Rounding in bf16 stays below 0.05 nats a token on average; another template, shifted positions or stale weights
+give more than 1."""
+
+
+def check_sampler_gap(batch: TrainBatch, stats: TokenStats) -> None:
+    """Compare the trainer's log-probabilities with the engine's for the same tokens, before any update.
+
+    Raises `RolloutError` with the numbers when they cannot come from the same weights and tokens.
+    """
+    trainer = stats.logprobs if stats.space_logprobs is None else stats.space_logprobs
+    gaps = [
+        abs(ours - theirs)
+        for group, rows in zip(batch.groups, trainer, strict=True)
+        for member, row in zip(group.members, rows, strict=True)
+        for ours, theirs in zip(row, member.sampling_logprobs, strict=True)
+    ]
+    mean = math.fsum(gaps) / len(gaps)
+    if not mean <= MAX_MEAN_GAP_NATS:
+        raise RolloutError(
+            f"step {batch.step}: the trainer gives the sampled tokens other log-probabilities than the rollout engine "
+            f"did: {mean:.3f} nats a token on average, {max(gaps):.3f} at most, over {len(gaps)} tokens",
+            hint="the engine's weights are stale, its chat template or tokenizer differs, or its log-probabilities "
+            f"are shifted or in another space than it declares ({batch.logprob_space})",
+        )
+
+
+def check_finite(report: StepReport) -> None:
+    """Raise `Collapse` when a metric of the step is NaN or infinite."""
+    bad = {name: value for name, value in report.metrics.items() if value is not None and not math.isfinite(value)}
+    if bad:
+        names = ", ".join(f"{name} = {value}" for name, value in bad.items())
+        raise Collapse(
+            f"step {report.step}: {names}",
+            hint="resume from the last checkpoint with a lower trainer.learning_rate, or with trainer.max_grad_norm 0.5",
+        )
+
+
+class ZeroRewardGuard:
+    """Counts steps in a row in which every total is exactly 0, and stops the run when there are too many."""
+
+    def __init__(self, patience_steps: int, streak: int = 0) -> None:
+        self._patience_steps = patience_steps
+        self.streak = streak
+
+    def watch(self, scored: Sequence[ScoredGroup], step: int) -> None:
+        """Look at a step's totals; raises `Collapse` when the patience is used up."""
+        silent = all(not total for one in scored for total in one.totals)
+        self.streak = self.streak + 1 if silent else 0
+        if self._patience_steps and self.streak >= self._patience_steps:
+            raise Collapse(
+                f"step {step}: every completion of the last {self.streak} steps has a total of 0, so nothing is learnt",
+                hint="look at completions/ for what the model writes; start from an instruct model, ask for the format "
+                "in the system prompt, add a reward that pays sooner (format_reward), or make the task easier. "
+                "run.zero_reward_patience_steps changes this limit, 0 switches it off",
+            )

@@ -1,0 +1,142 @@
+"""Starting a run, and going on with one: everything between a resolved plan and the first step."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
+from grpo_core.loop.checkpoint import newest_checkpoint, read_state
+from grpo_core.loop.prepare import Prepared, prepare
+from grpo_core.loop.train import train
+from grpo_core.model.load import count_parameters
+from grpo_core.recipe.numbers import print_plan
+from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
+from grpo_core.types import RunOutcome
+
+__all__ = ["launch", "resume"]
+
+_EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
+
+
+def launch(plan: LaunchPlan, *, dry_run: bool = False) -> int:
+    """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written."""
+    prepared = prepare(plan)
+    announce(plan, prepared)
+    if dry_run:
+        return 0
+    run_dir = create_run_dir(plan)
+    plan.write(run_dir)
+    return exit_code(train(plan, run_dir, prepared, None))
+
+
+def resume(path: Path, *, allow_changes: bool = False) -> int:
+    """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is."""
+    run_dir, checkpoint = locate(path)
+    plan = LaunchPlan.read(run_dir)
+    if not allow_changes:
+        check_versions(plan)
+    prepared = prepare(plan, run_dir=run_dir)
+    if checkpoint is not None:
+        check_state(checkpoint, prepared, allow_changes=allow_changes)
+    for leftover in run_dir.rglob(".partial-*"):
+        shutil.rmtree(leftover)
+    announce(plan, prepared)
+    return exit_code(train(plan, run_dir, prepared, checkpoint))
+
+
+def announce(plan: LaunchPlan, prepared: Prepared) -> None:
+    """Print what will happen to stdout, and what was noticed to stderr."""
+    print_plan(
+        plan,
+        rows=len(prepared.train),
+        evaluation_rows=len(prepared.evaluation),
+        longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
+        parameters=count_parameters(plan.recipe.model),
+    )
+    for note in prepared.notes:
+        print(f"note: {note}", file=sys.stderr)
+    for warning in prepared.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def create_run_dir(plan: LaunchPlan) -> Path:
+    """The run's folder, made; refuses one that has something in it."""
+    chosen = plan.recipe.run.directory
+    path = Path(chosen) if chosen else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    if path.exists() and any(path.iterdir()):
+        raise UsageError(
+            f"{path} is not empty",
+            hint=f"`grpoctl resume {path}` goes on with a run; for a new one choose another --output",
+        )
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be made: {error.strerror}", hint="choose another --output") from error
+    return path
+
+
+def exit_code(outcome: RunOutcome) -> int:
+    """What the program exits with."""
+    return _EXIT_CODES[outcome.status]
+
+
+def locate(path: Path) -> tuple[Path, Path | None]:
+    """The run's folder and the checkpoint to start from; None: the run has none yet and starts anew."""
+    if (path / "state.json").is_file():
+        return path.resolve().parent.parent, path
+    if not (path / PLAN_FILE).is_file():
+        raise CheckpointError(
+            f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)",
+            hint="give the folder that `grpoctl train` printed, or one of its checkpoints/step-…",
+        )
+    if (path / "final").exists():
+        raise CheckpointError(
+            f"{path} is finished: nothing is left to train",
+            hint="start a new run with --model pointing to its final/ folder to train further",
+        )
+    return path, newest_checkpoint(path)
+
+
+def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
+    """Refuse other data than the checkpoint was trained on, and a checkpoint with no steps left."""
+    state = read_state(checkpoint)
+    if state.fingerprint != prepared.fingerprint and not allow_changes:
+        raise DataError(
+            "the dataset is not the one this run was trained on: its rows changed",
+            hint="bring the old rows back, or go on with the new ones by --allow-changes",
+        )
+    if state.step >= prepared.total_steps:
+        raise CheckpointError(f"{checkpoint} is at step {state.step} of {prepared.total_steps}: nothing is left to train")
+
+
+def check_versions(plan: LaunchPlan) -> None:
+    """Refuse plugins of another version than the run was started with."""
+    changed = []
+    for component in _components(plan):
+        if component.distribution is None or component.version is None:
+            continue
+        try:
+            now = importlib.metadata.version(component.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            now = "not installed"
+        if now != component.version:
+            changed.append(f"{component.distribution} {component.version} is now {now}")
+    if changed:
+        raise PluginError(
+            f"the run was started with other plugins: {'; '.join(sorted(set(changed)))}",
+            hint="install those versions, or go on with these by --allow-changes",
+        )
+
+
+def _components(plan: LaunchPlan) -> Iterator[PlannedComponent]:
+    yield from (reward.component for reward in plan.rewards)
+    yield plan.rollout
+    yield plan.trainer
+    for dataset in (plan.dataset, plan.evaluation):
+        if dataset is not None and dataset.preprocess is not None:
+            yield dataset.preprocess

@@ -1,0 +1,62 @@
+"""Metrics that only the loop can know: completions of a step, several updates of one step, throughput.
+
+Every name is documented in docs/metrics.md; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from grpo_core.loop.timing import Clock
+from grpo_core.types import ScoredGroup, UpdateReport
+
+__all__ = ["completion_metrics", "merge_updates", "throughput"]
+
+_SUMMED = frozenset({"trainer/tokens", "trainer/micro_batches", "trainer/skipped_sequences"})
+
+
+def completion_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float]:
+    """Lengths in tokens, and the share that the limit cut off."""
+    completions = [completion for one in scored for completion in one.group.completions]
+    lengths = [len(completion.token_ids) for completion in completions]
+    finished = [len(completion.token_ids) for completion in completions if not completion.truncated]
+    values = {
+        "completions/length_mean": statistics.fmean(lengths),
+        "completions/length_min": float(min(lengths)),
+        "completions/length_max": float(max(lengths)),
+        "completions/truncated_share": 1.0 - len(finished) / len(lengths),
+        "completions/tokens": float(sum(lengths)),
+    }
+    if finished:
+        values["completions/finished_length_mean"] = statistics.fmean(finished)
+    return values
+
+
+def merge_updates(updates: Sequence[UpdateReport]) -> dict[str, float | None]:
+    """One value a name for a step of several updates: largest of `_max`, smallest of `_min`, sums of counts, the last
+    learning rate, the mean of all else. Updates that do not have the name are left out."""
+    names = {name: None for update in updates for name in update.metrics}
+    return {name: _merged(name, [u.metrics[name] for u in updates if name in u.metrics]) for name in names}
+
+
+def _merged(name: str, values: Sequence[float]) -> float:
+    if name.endswith("_max"):
+        return max(values)
+    if name.endswith("_min"):
+        return min(values)
+    if name in _SUMMED:
+        return sum(values)
+    if name == "trainer/learning_rate":
+        return values[-1]
+    return statistics.fmean(values)
+
+
+def throughput(scored: Sequence[ScoredGroup], updates: Sequence[UpdateReport], clock: Clock) -> dict[str, float]:
+    """Tokens per second: drawn in the rollout, forwarded in the updates."""
+    drawn = sum(len(completion.token_ids) for one in scored for completion in one.group.completions)
+    trained = sum(update.metrics.get("trainer/tokens", 0.0) for update in updates)
+    return {
+        "throughput/rollout_tokens_per_s": drawn / max(clock.seconds["rollout"], 1e-9),
+        "throughput/update_tokens_per_s": trained / max(clock.seconds["update"], 1e-9),
+    }

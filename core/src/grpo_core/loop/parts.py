@@ -1,0 +1,90 @@
+"""The live parts of a run on one rank: data, scorer, rollout backend and trainer backend, built from the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from grpo_core.loop.prepare import Prepared
+from grpo_core.loop.weights import WeightSync
+from grpo_core.plugins.targets import build_target
+from grpo_core.protocols import RolloutBackend, TrainerBackend
+from grpo_core.recipe.context import BackendContext
+from grpo_core.recipe.plan import LaunchPlan, PlannedComponent
+from grpo_core.reward.scoring import Scorer
+from grpo_core.types import BuildContext
+
+__all__ = ["Parts", "backend_context", "build_component", "open_parts", "open_scorer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the loop works with."""
+
+    plan: LaunchPlan
+    """The resolved run."""
+    run_dir: Path
+    """Its folder."""
+    prepared: Prepared
+    """Prompts."""
+    scorer: Scorer
+    """Rewards."""
+    rollout: RolloutBackend
+    """Generation."""
+    trainer: TrainerBackend
+    """Updates."""
+    weights: WeightSync
+    """From trainer to rollout."""
+
+
+@contextmanager
+def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared) -> Iterator[Parts]:
+    """Build everything, and close it again whatever happens."""
+    context = backend_context(plan, run_dir, total_steps=prepared.total_steps)
+    with ExitStack() as stack:
+        scorer = stack.enter_context(open_scorer(plan, prepared, run_dir))
+        trainer = cast(TrainerBackend, build_component(plan.trainer, context))
+        stack.callback(trainer.close)
+        rollout = cast(RolloutBackend, build_component(plan.rollout, context))
+        stack.callback(rollout.close)
+        yield Parts(
+            plan=plan,
+            run_dir=run_dir,
+            prepared=prepared,
+            scorer=scorer,
+            rollout=rollout,
+            trainer=trainer,
+            weights=WeightSync(trainer, rollout, plan.weights_route),
+        )
+
+
+@contextmanager
+def open_scorer(plan: LaunchPlan, prepared: Prepared, run_dir: Path) -> Iterator[Scorer]:
+    """Build the rewards, and end their workers afterwards."""
+    context = BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir)
+    scorer = Scorer(plan.rewards, plan.recipe.scoring, prepared.columns, context)
+    try:
+        yield scorer
+    finally:
+        scorer.close()
+
+
+def backend_context(plan: LaunchPlan, run_dir: Path, *, total_steps: int) -> BackendContext:
+    """What a backend is told about the run."""
+    return BackendContext(
+        seed=plan.recipe.run.seed,
+        run_dir=run_dir,
+        model=plan.recipe.model,
+        rollout=plan.recipe.rollout,
+        trainer=plan.recipe.trainer,
+        objective=plan.recipe.objective,
+        total_updates=total_steps * plan.batch.updates_per_step,
+    )
+
+
+def build_component(component: PlannedComponent, context: BuildContext) -> object:
+    """The object that a planned component stands for."""
+    return build_target(component.target, component.options_model, component.options, context)

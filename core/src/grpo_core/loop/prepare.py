@@ -1,0 +1,108 @@
+"""What a run needs before any weight is loaded: data read, rewards bound, prompts rendered, numbers derived.
+
+Everything a user can get wrong in data, rewards and settings is found here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grpo_core.data.fingerprint import fingerprint
+from grpo_core.data.prepare import load_data
+from grpo_core.data.preflight import preflight_warnings
+from grpo_core.data.prompts import Prompt, render_prompts
+from grpo_core.data.sampler import check_batch
+from grpo_core.errors import DataError, Problem, RecipeError
+from grpo_core.model.load import context_length
+from grpo_core.model.tokenizer import load_tokenizer
+from grpo_core.objective import presets
+from grpo_core.recipe.numbers import total_steps
+from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.reward.scoring import check_rewards, claim_warnings
+from grpo_core.types import BuildContext
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The data of a run, ready to be asked, and what was noticed on the way."""
+
+    train: tuple[Prompt, ...]
+    """Training prompts."""
+    evaluation: tuple[Prompt, ...]
+    """Held-out prompts; empty: no evaluation."""
+    columns: frozenset[str]
+    """What rewards can bind to."""
+    total_steps: int
+    """Of the whole run."""
+    fingerprint: str
+    """Of training and evaluation rows; a resumed run compares it."""
+    notes: tuple[str, ...]
+    """Rows that were left out, with their number and reason."""
+    warnings: tuple[str, ...]
+    """What is allowed and probably not meant."""
+
+
+def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
+    """Read data, bind rewards, render prompts; raises the first class of errors it meets, all of that class at once."""
+    recipe = plan.recipe
+    check_objective(plan)
+    context = BuildContext(seed=recipe.run.seed, run_dir=run_dir)
+    data = load_data(plan, context)
+    check_rewards(plan.rewards, data.columns, context)
+    tokenizer = load_tokenizer(recipe.model)
+    limit = prompt_limit(plan)
+    train = render_prompts(
+        data.train, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long
+    )
+    evaluation = render_prompts(
+        data.evaluation, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long
+    )
+    if not train.prompts:
+        raise DataError(f"all {len(data.train)} training prompts are longer than {limit} tokens")
+    check_batch(len(train.prompts), plan.batch.prompts_per_step)
+    return Prepared(
+        train=train.prompts,
+        evaluation=evaluation.prompts,
+        columns=data.columns,
+        total_steps=total_steps(recipe, rows=len(train.prompts)),
+        fingerprint=fingerprint([*data.train, *data.evaluation]),
+        notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
+        warnings=(
+            *data.warnings,
+            *train.warnings,
+            *preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts),
+            *claim_warnings(plan.rewards, data.train),
+            *presets.warnings(recipe.objective, updates_per_step=plan.batch.updates_per_step),
+        ),
+    )
+
+
+def check_objective(plan: LaunchPlan) -> None:
+    """Raise `RecipeError` for settings of the loss that cannot work."""
+    problems = presets.problems(plan.recipe.objective)
+    if problems:
+        raise RecipeError([Problem(path="objective", message=text) for text in problems])
+
+
+def prompt_limit(plan: LaunchPlan) -> int | None:
+    """The longest prompt in tokens: as set, and never more than the context leaves beside a completion."""
+    recipe = plan.recipe
+    context = context_length(recipe.model)
+    if context is None:
+        return recipe.dataset.max_prompt_tokens
+    room = context - recipe.rollout.max_completion_tokens
+    if room < 1:
+        raise RecipeError(
+            [
+                Problem(
+                    path="rollout.max_completion_tokens",
+                    message=f"{recipe.rollout.max_completion_tokens} leaves no room for a prompt: the model's context "
+                    f"is {context} tokens; use at most {context - 1}",
+                    origin=plan.origins.get("rollout.max_completion_tokens"),
+                )
+            ]
+        )
+    return min(room, recipe.dataset.max_prompt_tokens or room)

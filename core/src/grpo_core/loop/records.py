@@ -1,0 +1,100 @@
+"""What a run writes down: metrics.jsonl, one line a step, and completions/step-000012.jsonl, one line a completion.
+
+Both are cut back to the checkpoint when a run is resumed, so every step stands in them once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
+
+__all__ = ["Records", "read_metrics"]
+
+
+class Records:
+    """Appends to the files of a run."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._metrics = run_dir / "metrics.jsonl"
+        self._completions = run_dir / "completions"
+        self._completions.mkdir(parents=True, exist_ok=True)
+
+    def cut_back(self, step: int) -> None:
+        """Forget everything after `step`, lines that a kill left half written included."""
+        kept = [line for line in read_metrics(self._metrics) if isinstance(line["step"], int) and line["step"] <= step]
+        aside = self._metrics.with_suffix(".partial")
+        aside.write_text("".join(_line(line) for line in kept), encoding="utf-8")
+        aside.replace(self._metrics)
+        for path in self._completions.glob("step-*.jsonl"):
+            if int(path.stem.removeprefix("step-")) > step:
+                path.unlink()
+
+    def write_step(self, report: StepReport) -> None:
+        """Record a step: its completions first, so that a step in metrics.jsonl has them."""
+        path = self._completions / f"step-{report.step:06d}.jsonl"
+        path.write_text("".join(_line(row) for row in completion_rows(report)), encoding="utf-8")
+        evaluation = dict(report.evaluation.metrics) if report.evaluation else {}
+        self._append({"step": report.step, **report.metrics, **evaluation})
+
+    def write_evaluation(self, report: EvaluationReport) -> None:
+        """Record an evaluation made before the first step."""
+        self._append({"step": report.step, **report.metrics})
+
+    def _append(self, row: Mapping[str, object]) -> None:
+        with self._metrics.open("a", encoding="utf-8") as file:
+            file.write(_line(row))
+
+
+def read_metrics(path: Path) -> list[dict[str, object]]:
+    """All whole lines of a metrics.jsonl; none when there is no such file."""
+    if not path.exists():
+        return []
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            break  # a line that a kill cut off is the last one
+    return rows
+
+
+def completion_rows(report: StepReport) -> Iterator[dict[str, object]]:
+    """One row a completion: what was asked, what came back, what it was worth."""
+    for scored, advantages in zip(report.groups, report.advantages, strict=True):
+        for index, advantage in enumerate(advantages):
+            yield {"step": report.step, **_row(scored, index), "advantage": advantage}
+
+
+def _row(scored: ScoredGroup, index: int) -> dict[str, object]:
+    completion = scored.group.completions[index]
+    scores = {name: _plain(outcomes[index]) for name, outcomes in scored.outcomes.items()}
+    failures = {
+        name: outcomes[index].reason  # type: ignore[union-attr]
+        for name, outcomes in scored.outcomes.items()
+        if isinstance(outcomes[index], Failed)
+    }
+    return {
+        "sample_id": scored.group.sample.id,
+        "member": index,
+        "prompt": scored.group.request.prompt_text,
+        "completion": completion.text,
+        "tokens": len(completion.token_ids),
+        "finish_reason": str(completion.finish_reason),
+        "policy_version": completion.policy_version,
+        "scores": scores,
+        "failures": failures,
+        "total": scored.totals[index],
+        "records": {name: values[index] for name, values in scored.records.items()},
+        "columns": dict(scored.group.sample.columns),
+    }
+
+
+def _plain(outcome: Outcome) -> float | None:
+    return None if isinstance(outcome, Failed) else outcome
+
+
+def _line(row: Mapping[str, object]) -> str:
+    return json.dumps(row, ensure_ascii=False, default=str) + "\n"

@@ -1,0 +1,178 @@
+"""The steps of a run on one rank, with evaluation, checkpoints and observers between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grpo_core.errors import GrpoError
+from grpo_core.loop.checkpoint import LoopState, export_final, read_state, save_checkpoint
+from grpo_core.loop.evaluate import evaluate
+from grpo_core.loop.guards import ZeroRewardGuard, check_finite
+from grpo_core.loop.interrupt import Interrupt, catch_interrupt
+from grpo_core.loop.parts import Parts, open_parts
+from grpo_core.loop.prepare import Prepared
+from grpo_core.loop.records import Records, read_metrics
+from grpo_core.loop.step import run_step
+from grpo_core.plugins.observers import Observers, load_observers
+from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.types import EvaluationReport, RunOutcome, RunStarted, StepReport
+from grpo_core.types.report import RunStatus
+
+__all__ = ["train"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What changes while a run goes on."""
+
+    state: LoopState
+    """For the next checkpoint."""
+    saved_step: int
+    """The step of the newest checkpoint; -1 when there is none."""
+    first_evaluation: EvaluationReport | None = None
+    """Before training."""
+    last_evaluation: EvaluationReport | None = None
+    """The latest."""
+    last_report: StepReport | None = None
+    """The latest step."""
+
+
+def train(plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path | None) -> RunOutcome:
+    """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end."""
+    records = Records(run_dir)
+    progress = start(prepared, checkpoint)
+    records.cut_back(progress.state.step if checkpoint else -1)
+    progress.first_evaluation = recorded_evaluation(run_dir)
+    observers = load_observers([(observer.distribution, observer.module) for observer in plan.observers])
+    try:
+        with open_parts(plan, run_dir, prepared) as parts, catch_interrupt() as interrupt:
+            if checkpoint is not None:
+                parts.trainer.restore(checkpoint / "trainer")
+            observers.run_started(started(parts, progress))
+            run_steps(parts, progress, records, observers, interrupt)
+            finish(parts, progress)
+    except BaseException as error:
+        status: RunStatus = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        observers.run_finished(outcome(run_dir, progress, status=status, message=str(error)))
+        raise
+    ended = outcome(run_dir, progress, status="interrupted" if unfinished(parts, progress) else "finished")
+    observers.run_finished(ended)
+    return ended
+
+
+def start(prepared: Prepared, checkpoint: Path | None) -> Progress:
+    """The state a run starts from."""
+    if checkpoint is None:
+        state = LoopState(step=0, version=0, zero_reward_steps=0, fingerprint=prepared.fingerprint)
+        return Progress(state=state, saved_step=-1)
+    state = replace(read_state(checkpoint), fingerprint=prepared.fingerprint)
+    return Progress(state=state, saved_step=state.step)
+
+
+def started(parts: Parts, progress: Progress) -> RunStarted:
+    """What observers are told at the beginning."""
+    return RunStarted(
+        run_dir=parts.run_dir,
+        plan=parts.plan.model_dump(mode="json"),
+        first_step=progress.state.step + 1,
+        total_steps=parts.prepared.total_steps,
+    )
+
+
+def run_steps(
+    parts: Parts, progress: Progress, records: Records, observers: Observers, interrupt: Interrupt
+) -> None:
+    """All steps that are left, until the end or an interrupt."""
+    run, total = parts.plan.recipe.run, parts.prepared.total_steps
+    guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
+    first = progress.state.step + 1
+    if first == 1 and parts.prepared.evaluation:
+        progress.first_evaluation = progress.last_evaluation = evaluate_now(parts, progress)
+        records.write_evaluation(progress.first_evaluation)
+    for step in range(first, total + 1):
+        if interrupt.requested:
+            return
+        result = run_step(
+            parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first
+        )
+        guard_error = _caught(guard, result.report)
+        progress.state = replace(
+            progress.state, step=step, version=result.version, zero_reward_steps=guard.streak
+        )
+        report = result.report
+        if evaluation_due(parts, step):
+            progress.last_evaluation = evaluate_now(parts, progress)
+            report = replace(report, evaluation=progress.last_evaluation)
+        records.write_step(report)
+        progress.last_report = report
+        observers.step_finished(report)
+        if guard_error is not None:
+            raise guard_error
+        if run.save_steps and step % run.save_steps == 0:
+            save(parts, progress)
+
+
+def _caught(guard: ZeroRewardGuard, report: StepReport) -> GrpoError | None:
+    """The reason to stop after this step, if there is one; the step is recorded first."""
+    try:
+        guard.watch(report.groups, report.step)
+        check_finite(report)
+    except GrpoError as error:
+        return error
+    return None
+
+
+def evaluation_due(parts: Parts, step: int) -> bool:
+    """Whether step `step` is followed by an evaluation."""
+    every = parts.plan.recipe.evaluation.every_steps
+    last = step == parts.prepared.total_steps
+    return bool(parts.prepared.evaluation) and (last or (every is not None and step % every == 0))
+
+
+def evaluate_now(parts: Parts, progress: Progress) -> EvaluationReport:
+    """Evaluate the weights as they stand."""
+    parts.weights.to(progress.state.version)
+    return evaluate(parts.plan, parts.prepared.evaluation, parts.rollout, parts.scorer, step=progress.state.step)
+
+
+def save(parts: Parts, progress: Progress) -> None:
+    """Write a checkpoint, unless this step has one."""
+    if progress.saved_step == progress.state.step:
+        return
+    save_checkpoint(parts.run_dir, progress.state, parts.trainer, keep=parts.plan.recipe.run.save_total_limit)
+    progress.saved_step = progress.state.step
+
+
+def finish(parts: Parts, progress: Progress) -> None:
+    """The last checkpoint, and the model itself when all steps are done."""
+    save(parts, progress)
+    if not unfinished(parts, progress):
+        export_final(parts.run_dir, parts.trainer)
+
+
+def unfinished(parts: Parts, progress: Progress) -> bool:
+    """Whether steps are left."""
+    return progress.state.step < parts.prepared.total_steps
+
+
+def recorded_evaluation(run_dir: Path) -> EvaluationReport | None:
+    """The evaluation before training that an earlier part of this run recorded."""
+    for row in read_metrics(run_dir / "metrics.jsonl"):
+        metrics = {name: value for name, value in row.items() if name.startswith("eval/")}
+        if row["step"] == 0:
+            return EvaluationReport(step=0, metrics={n: v for n, v in metrics.items() if isinstance(v, float)})
+    return None
+
+
+def outcome(run_dir: Path, progress: Progress, *, status: RunStatus, message: str = "") -> RunOutcome:
+    """How the run ended, for observers."""
+    return RunOutcome(
+        status=status,
+        run_dir=run_dir,
+        steps=progress.state.step,
+        message=message,
+        first_evaluation=progress.first_evaluation,
+        last_evaluation=progress.last_evaluation,
+        metrics=progress.last_report.metrics if progress.last_report else {},
+    )

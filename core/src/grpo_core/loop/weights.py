@@ -1,0 +1,29 @@
+"""The only arrow that points back: the trainer's weights on their way to the rollout engine."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from grpo_core.protocols import RolloutBackend, SharesWeights, TrainerBackend
+
+__all__ = ["WeightSync"]
+
+
+class WeightSync:
+    """Brings the engine to the trainer's weights; an engine that has a version already is not sent it again."""
+
+    def __init__(self, trainer: TrainerBackend, rollout: RolloutBackend, route: Literal["shared", "stream"]) -> None:
+        self._trainer = trainer
+        self._rollout = rollout
+        self._route = route
+        self._version: int | None = None
+
+    def to(self, version: int) -> None:
+        """Make the engine generate with the weights after `version` optimiser updates."""
+        if version == self._version:
+            return
+        if self._route == "shared":
+            cast(SharesWeights, self._rollout).share(self._trainer.module(), version)
+        else:
+            self._rollout.load_weights(self._trainer.iter_weights(), version)
+        self._version = version

@@ -1,0 +1,86 @@
+"""The few numbers of a step that a person wants at a glance, as text. Used by every form of the console."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grpo_core.types import RunOutcome, StepReport
+
+__all__ = ["closing_lines", "evaluation_line", "seconds_text", "step_fields"]
+
+
+def step_fields(report: StepReport) -> list[tuple[str, str]]:
+    """(label, value) of a step: total reward, each reward, length, learning signal, update."""
+    metrics = report.metrics
+    rewards = [
+        (name.split("/")[1], _number(metrics, name))
+        for name in metrics
+        if name.startswith("rewards/") and name.endswith("/mean")
+    ]
+    fields = [
+        ("reward", _number(metrics, "reward/mean")),
+        *(rewards if len(rewards) > 1 else []),
+        ("length", _number(metrics, "completions/length_mean", ".0f")),
+        ("cut off", _number(metrics, "completions/truncated_share", ".0%")),
+        ("no signal", _number(metrics, "groups/no_signal_share", ".0%")),
+        ("entropy", _number(metrics, "policy/entropy")),
+        ("kl", _number(metrics, "policy/kl", ".4f")),
+        ("grad", _number(metrics, "trainer/grad_norm", ".2f")),
+        ("s/step", _number(metrics, "time/step_s", ".1f")),
+    ]
+    return [(label, text) for label, text in fields if text]
+
+
+def _number(metrics: Mapping[str, float | None], name: str, form: str = ".3f") -> str:
+    value = metrics.get(name)
+    return "" if value is None else format(value, form)
+
+
+def evaluation_line(metrics: Mapping[str, float]) -> str:
+    """One line about an evaluation."""
+    accuracy = metrics.get("eval/accuracy")
+    reward = metrics.get("eval/reward_mean")
+    parts = [
+        f"greedy accuracy {accuracy:.3f}" if accuracy is not None else "",
+        f"reward {reward:.3f}" if reward is not None else "",
+        *(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items() if "pass@" in name),
+    ]
+    return f"{', '.join(filter(None, parts))} on {metrics['eval/prompts']:.0f} held-out prompts"
+
+
+def closing_lines(outcome: RunOutcome) -> list[str]:
+    """What to say when a run ends: how, before and after, and where everything is."""
+    lines = {
+        "finished": [f"finished after {outcome.steps} steps"],
+        "interrupted": [f"interrupted after {outcome.steps} steps; go on with: grpoctl resume {outcome.run_dir}"],
+        "failed": [f"failed after {outcome.steps} steps"],
+    }[outcome.status]
+    lines += _before_and_after(outcome)
+    if outcome.status == "finished":
+        lines.append(f"model: {outcome.run_dir / 'final'}")
+    lines.append(f"metrics: {outcome.run_dir / 'metrics.jsonl'}   completions: {outcome.run_dir / 'completions'}")
+    return lines
+
+
+def _before_and_after(outcome: RunOutcome) -> list[str]:
+    first, last = outcome.first_evaluation, outcome.last_evaluation
+    if first is None or last is None or last.step == first.step:
+        return []
+    lines = []
+    for label, name in (("greedy accuracy", "eval/accuracy"), ("mean reward", "eval/reward_mean")):
+        if name in first.metrics and name in last.metrics:
+            before, after = first.metrics[name], last.metrics[name]
+            lines.append(
+                f"{label} on {last.metrics['eval/prompts']:.0f} held-out prompts: "
+                f"{before:.3f} before, {after:.3f} after {last.step} steps ({after - before:+.3f})"
+            )
+    return lines
+
+
+def seconds_text(seconds: float) -> str:
+    """`3m20s` and the like."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02d}m"
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
