@@ -1,0 +1,47 @@
+# Everything a person or CI runs. `make demo` and `make test` set up what they need.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := core plugins/grpo-rewards-math
+SOURCES := core/src plugins/grpo-rewards-math/src
+RUN ?= runs/demo
+
+.PHONY: dev demo test test-slow check format docs clean
+
+# torch comes first and by itself: the plain release, or the CPU build where that is what pip finds.
+$(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(PACKAGES))
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation $(addprefix --editable ,$(PACKAGES))
+	touch $@
+
+dev: $(VENV)/.installed  ## .venv with all packages editable
+
+demo: dev  ## watch a model learn Countdown: minutes, no GPU, no download
+	$(BIN)/grpoctl train --recipe countdown-tiny --output $(RUN)
+
+test: dev  ## the tests, under 15 minutes on two cores
+	$(BIN)/python -m pytest
+
+test-slow: dev  ## what takes longer
+	$(BIN)/python -m pytest -m slow
+
+check: dev  ## format, lint, types, import contracts, documentation
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/docs
+
+format: dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: dev  ## the documentation site, warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
