@@ -1,0 +1,82 @@
+"""Checkpoints: written aside and renamed, kept to a limit, refused when they are not whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from grpo_core.errors import CheckpointError
+from grpo_core.loop.checkpoint import (
+    LoopState,
+    checkpoints_of,
+    export_final,
+    newest_checkpoint,
+    read_state,
+    save_checkpoint,
+)
+
+
+class FakeTrainer:
+    """Writes one file, or fails half way."""
+
+    def __init__(self, error: OSError | None = None) -> None:
+        self.error = error
+
+    def save(self, directory: Path) -> None:
+        (directory / "weights").write_text("w", encoding="utf-8")
+        if self.error is not None:
+            raise self.error
+
+    export = save
+
+
+def state(step: int) -> LoopState:
+    return LoopState(step=step, version=step, zero_reward_steps=0, fingerprint="abc")
+
+
+def test_a_checkpoint_holds_the_loops_state_and_the_trainers(tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, state(7), FakeTrainer(), keep=None)  # type: ignore[arg-type]
+    assert read_state(path) == state(7)
+    assert (path / "trainer" / "weights").read_text(encoding="utf-8") == "w"
+    assert newest_checkpoint(tmp_path) == path
+
+
+def test_only_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
+    for step in (5, 10, 15, 100):
+        save_checkpoint(tmp_path, state(step), FakeTrainer(), keep=2)  # type: ignore[arg-type]
+    assert [path.name for path in checkpoints_of(tmp_path)] == ["step-000015", "step-000100"]
+
+
+def test_without_a_limit_every_checkpoint_stays(tmp_path: Path) -> None:
+    for step in (5, 10, 15):
+        save_checkpoint(tmp_path, state(step), FakeTrainer(), keep=None)  # type: ignore[arg-type]
+    assert len(checkpoints_of(tmp_path)) == 3
+
+
+def test_a_write_that_fails_leaves_the_last_checkpoint_and_says_what_to_do(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, state(5), FakeTrainer(), keep=1)  # type: ignore[arg-type]
+    full = OSError(28, "No space left on device")
+    with pytest.raises(CheckpointError, match=r"step-000010 cannot be written: No space left on device\s+free disk"):
+        save_checkpoint(tmp_path, state(10), FakeTrainer(full), keep=1)  # type: ignore[arg-type]
+    newest = newest_checkpoint(tmp_path)
+    assert newest is not None
+    assert read_state(newest) == state(5)
+
+
+def test_a_half_written_folder_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / ".partial-step-000010").mkdir(parents=True)
+    assert newest_checkpoint(tmp_path) is None
+
+
+def test_the_final_model_replaces_an_older_one_whole(tmp_path: Path) -> None:
+    (tmp_path / "final").mkdir()
+    (tmp_path / "final" / "old").touch()
+    export_final(tmp_path, FakeTrainer())  # type: ignore[arg-type]
+    assert [path.name for path in (tmp_path / "final").iterdir()] == ["weights"]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"step": 1, "other": 2}', "[1]"])
+def test_a_state_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state.json").write_text(text, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"state\.json is not the state of a checkpoint"):
+        read_state(tmp_path)
