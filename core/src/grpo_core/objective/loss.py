@@ -1,0 +1,149 @@
+"""The whole loss of a micro-batch: policy term, KL, entropy bonus, and the sums for its metrics.
+
+Adding up `loss` over all micro-batches of all ranks gives the loss of the optimiser update: it is divided by the
+update's own denominators, and by nothing else anywhere. (A wrapper that averages gradients over ranks, as DDP does,
+needs its loss multiplied by the world size.)
+
+Place in the flow: chunked_logprobs → **compute_loss** → backward. Shapes: B completions, T tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grpo_core.errors import TrainerError
+from grpo_core.objective.importance import importance
+from grpo_core.objective.kl import KlEstimator, token_kl
+from grpo_core.objective.presets import Denominator, resolve
+from grpo_core.objective.sums import MetricSums, TokenMetrics, measure
+from grpo_core.objective.surrogate import cut_tokens, policy_ratio, surrogate
+from grpo_core.recipe.schema import ObjectiveSettings
+from grpo_core.types import TrainBatch
+
+__all__ = ["Denominators", "LossResult", "TokenInputs", "compute_loss"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenInputs:
+    """A micro-batch as the loss sees it. Padding and rows that are not in the loss may hold anything, NaN included."""
+
+    logprobs_BT: Tensor
+    """Of the policy, softmax(logits / temperature), with gradient."""
+    sampling_logprobs_BT: Tensor
+    """From the rollout engine, in its own space."""
+    entropies_BT: Tensor
+    """Of the policy, in nats; with gradient when there is an entropy bonus."""
+    advantages_B: Tensor
+    """One for each completion."""
+    mask_BT: Tensor
+    """bool: tokens of completions that are in the loss."""
+    old_logprobs_BT: Tensor | None = None
+    """Before the first update of the step. None: this is the only update, and the detached current ones are these."""
+    reference_logprobs_BT: Tensor | None = None
+    """Of the reference model; None: no KL term."""
+    correction_logprobs_BT: Tensor | None = None
+    """The trainer's own before the first update, in the sampler's space. None: that is the policy's own space."""
+    policy_mask_BT: Tensor | None = None
+    """bool, False: the token is left out of the policy term, and of nothing else. None: all count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denominators:
+    """Of the whole optimiser update, over all its micro-batches and ranks."""
+
+    sequences: int
+    """Completions in the loss."""
+    tokens: int
+    """Their tokens."""
+    max_completion_tokens: int
+    """The length limit of a completion."""
+
+    @classmethod
+    def of(cls, batch: TrainBatch) -> Denominators:
+        """Those that a batch carries."""
+        return cls(sequences=batch.sequences, tokens=batch.tokens, max_completion_tokens=batch.max_completion_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossResult:
+    """What a micro-batch adds to the update."""
+
+    loss: Tensor
+    """Scalar with gradient; it always hangs on `logprobs_BT`, be it with a gradient of 0."""
+    sums: MetricSums
+    """Its part of the metrics; `+` joins the parts of micro-batches."""
+
+
+def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: ObjectiveSettings) -> LossResult:
+    """The micro-batch's part of: policy term + beta KL - entropy bonus, all over the same denominator.
+
+    The importance weight multiplies the policy term only, as a constant, and `policy_mask_BT` leaves tokens out of it
+    only: KL and entropy are about the policy everywhere, whoever sampled. Raises `TrainerError` when a term that the
+    settings ask for lacks its input.
+    """
+    _check(inputs, settings)
+    loss, mask_BT = resolve(settings), inputs.mask_BT
+    # Nothing outside the mask may reach a product: NaN * 0 is NaN, in the backward pass too.
+    logprobs_BT = torch.where(mask_BT, inputs.logprobs_BT, 0.0)
+    entropies_BT = torch.where(mask_BT, inputs.entropies_BT, 0.0)
+    advantages_BT = torch.where(mask_BT, inputs.advantages_B[:, None], 0.0)
+    old_BT = inputs.logprobs_BT.detach() if inputs.old_logprobs_BT is None else inputs.old_logprobs_BT
+    trainer_BT = old_BT if inputs.correction_logprobs_BT is None else inputs.correction_logprobs_BT
+
+    ratio_BT = policy_ratio(torch.where(mask_BT, inputs.logprobs_BT - old_BT, 0.0), mask_BT, loss.ratio)
+    weights = importance(trainer_BT, inputs.sampling_logprobs_BT, mask_BT, settings.importance)
+    terms_BT = surrogate(ratio_BT, logprobs_BT, advantages_BT, loss) * weights.weights_BT
+    if inputs.policy_mask_BT is not None:
+        terms_BT = torch.where(inputs.policy_mask_BT, terms_BT, 0.0)
+    if settings.beta > 0 and settings.kl_in == "loss":
+        terms_BT = terms_BT + settings.beta * _kl(inputs, logprobs_BT, settings.kl_estimator)
+    if settings.entropy_bonus > 0:
+        terms_BT = terms_BT - settings.entropy_bonus * entropies_BT
+    total = (terms_BT * _share_of_token(mask_BT, loss.denominator, denominators)).sum()
+
+    low_BT, high_BT = cut_tokens(ratio_BT, advantages_BT, loss)
+    tokens = TokenMetrics(
+        mask_BT=mask_BT,
+        ratio_BT=ratio_BT,
+        cut_low_BT=low_BT,
+        cut_high_BT=high_BT,
+        entropies_BT=entropies_BT,
+        kl_BT=None if inputs.reference_logprobs_BT is None else _kl(inputs, logprobs_BT.detach(), "k3"),
+        gaps_BT=weights.gaps_BT,
+        raw_weights_BT=weights.raw_BT,
+        bounded_BT=weights.bounded_BT,
+    )
+    return LossResult(loss=total, sums=measure(total, tokens))
+
+
+def _check(inputs: TokenInputs, settings: ObjectiveSettings) -> None:
+    if settings.beta > 0 and settings.kl_in == "loss" and inputs.reference_logprobs_BT is None:
+        raise TrainerError(
+            f"objective.beta is {settings.beta:g}, and the batch has no reference log-probabilities",
+            hint="compute them with the reference model before the first update of the step, or set beta to 0",
+        )
+    if settings.entropy_bonus > 0 and inputs.logprobs_BT.requires_grad and not inputs.entropies_BT.requires_grad:
+        raise TrainerError(
+            f"objective.entropy_bonus is {settings.entropy_bonus:g}, and the entropies carry no gradient",
+            hint="call chunked_logprobs with with_entropy_grad=True, or set entropy_bonus to 0",
+        )
+
+
+def _kl(inputs: TokenInputs, logprobs_BT: Tensor, estimator: KlEstimator) -> Tensor:
+    """[B, T] Of each token, 0 outside the mask."""
+    assert inputs.reference_logprobs_BT is not None
+    return token_kl(logprobs_BT, torch.where(inputs.mask_BT, inputs.reference_logprobs_BT, 0.0), estimator)
+
+
+def _share_of_token(mask_BT: Tensor, denominator: Denominator, update: Denominators) -> Tensor:
+    """[B, T] What a token's term is multiplied by; 0 outside the mask. An update without a token divides by 1."""
+    match denominator:
+        case "sequence":
+            return mask_BT / (mask_BT.sum(1, keepdim=True).clamp(min=1) * max(1, update.sequences))
+        case "token":
+            return mask_BT / max(1, update.tokens)
+        case "constant":
+            return mask_BT / max(1, update.sequences * update.max_completion_tokens)
