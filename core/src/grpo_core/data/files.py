@@ -1,0 +1,155 @@
+"""Local files and folders -> rows. JSON is read as plain JSON, so a column may mix types; CSV cells stay text.
+
+Always UTF-8, whatever the locale. Every error names the file and the line or row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grpo_core.data.row import Row
+from grpo_core.data.split import file_split, take_split
+from grpo_core.errors import DataError
+
+__all__ = ["SUFFIXES", "read_path"]
+
+_LONGEST_CELL_BYTES = 2**30
+
+
+def read_path(path: Path, *, split: str | None, purpose: str) -> list[Row]:
+    """Read a file, or all files of a folder in the order of their names.
+
+    `split` picks files of a folder by their name (`train-0001.parquet`, `train/`); `purpose` is `train` or
+    `evaluation` and decides when the files belong to several splits and none was named.
+    """
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file or folder")
+    files = _files_of(path, split, purpose) if path.is_dir() else [_known(path)]
+    rows = [(file, place, columns) for file in files for place, columns in _READERS[file.suffix.lower()](file)]
+    if not rows:
+        raise DataError(f"{path}: holds no rows", hint="Is it the right file? Each row is one prompt.")
+    return [
+        Row(index=index, place=f"{file.name} {place}", columns=columns, folder=file.parent)
+        for index, (file, place, columns) in enumerate(rows)
+    ]
+
+
+def _known(file: Path) -> Path:
+    if file.suffix.lower() not in _READERS:
+        raise DataError(
+            f"{file}: {file.suffix or 'a name without ending'} is no kind of file that can be read",
+            hint=f"Known endings are {', '.join(SUFFIXES)}; or give a folder of such files.",
+        )
+    return file
+
+
+def _files_of(folder: Path, split: str | None, purpose: str) -> list[Path]:
+    if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file():
+        raise DataError(
+            f"{folder}: is a folder that Dataset.save_to_disk wrote",
+            hint="Write it as Parquet instead: datasets.load_from_disk(FOLDER).to_parquet('data.parquet').",
+        )
+    inside = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix.lower() in _READERS)
+    files = [path for path in inside if not any(part.startswith(".") for part in path.parts)]
+    if not files:
+        raise DataError(f"{folder}: holds no file that can be read", hint=f"Known endings are {', '.join(SUFFIXES)}.")
+    by_split: dict[str, list[Path]] = {}
+    for file in files:
+        by_split.setdefault(file_split(file) or "", []).append(folder / file)
+    if split is None and len(by_split) == 1:
+        return [folder / file for file in files]
+    return by_split[take_split(sorted(by_split), split, purpose=purpose, where=str(folder))]
+
+
+def _read_jsonl(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            text = _decode(file, f"line {number}", line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+            if text.strip():
+                yield f"line {number}", _as_row(file, f"line {number}", _parse(file, f"line {number}", text))
+
+
+def _read_json(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """A list of objects, one object, or lines of objects after all, which many files of this ending hold."""
+    text = _decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    if not text.strip():
+        return
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            yield from _read_jsonl(file)
+            return
+        raise DataError(f"{file}: is not valid JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file}: is not valid JSON: {error}") from error
+    for number, item in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield f"row {number}", _as_row(file, f"row {number}", item)
+
+
+def _read_csv(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    csv.field_size_limit(_LONGEST_CELL_BYTES)
+    text = _decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        if "" in header or len(set(header)) < len(header):
+            raise DataError(f"{file} line 1: every column needs a name of its own, not {header}")
+        for cells in reader:
+            if len(cells) not in (0, len(header)):
+                raise DataError(f"{file} line {reader.line_num}: {len(cells)} cells, but {len(header)} columns")
+            if cells:
+                yield f"line {reader.line_num}", dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{file} line {reader.line_num}: is not valid CSV: {error}") from error
+
+
+def _read_parquet(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows: list[dict[str, Any]] = pyarrow.parquet.ParquetFile(file).read().to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{file}: is not valid Parquet: {error}") from error
+    yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
+
+
+def _decode(file: Path, place: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = f"{file} {place}".rstrip()
+        raise DataError(f"{where}: is not UTF-8 text: {error}", hint="Save the file as UTF-8.") from error
+
+
+def _parse(file: Path, place: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{file} {place}: is not valid JSON: {error}") from error
+
+
+def _as_row(file: Path, place: str, value: object) -> Mapping[str, object]:
+    if isinstance(value, dict):
+        return value
+    raise DataError(
+        f"{file} {place}: a row is a JSON object with column names, not {type(value).__name__}",
+        hint='Write rows like {"query": "6*7?", "solution": "42"}.',
+    )
+
+
+_READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, Mapping[str, object]]]]] = {
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".json": _read_json,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}
+SUFFIXES = tuple(_READERS)
+"""Endings of the files that can be read."""

@@ -1,0 +1,201 @@
+"""The tokenizer: loading, end tokens, and a conversation as the model reads it.
+
+Nothing is padded here or anywhere through the tokenizer: prompts of different length never meet in one tensor before
+the rollout engine puts them there. The chat template writes every special token itself, so the text is encoded
+without adding any (no second BOS).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+from jinja2 import TemplateError
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers.utils import cached_file
+
+from grpo_core.errors import DataError, Problem, RecipeError
+from grpo_core.recipe.schema import ModelSettings
+from grpo_core.recipe.text_files import text_of
+from grpo_core.types import Message
+
+__all__ = [
+    "FALLBACK_TEMPLATE",
+    "RenderedPrompt",
+    "encode",
+    "end_token_ids",
+    "load_tokenizer",
+    "render_prompt",
+    "render_text",
+    "template_warning",
+]
+
+Tokenizer: TypeAlias = PreTrainedTokenizerBase
+
+FALLBACK_TEMPLATE = (
+    "{% for message in messages %}### {{ message['role'] | capitalize }}:\n{{ message['content'] }}\n\n{% endfor %}"
+    "{% if add_generation_prompt %}### Assistant:\n{% endif %}"
+)
+"""For tokenizers without a chat template: roles as headings. Preceded by the BOS token where the tokenizer adds one."""
+
+_BOS = "{{ bos_token }}"
+_LOCAL_STARTS = (".", "/", "~")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPrompt:
+    """A conversation as the model reads it."""
+
+    text: str
+    """The chat template applied, up to where the assistant's turn begins; a `<think>` that the template writes there
+    belongs to it."""
+    token_ids: tuple[int, ...]
+    """[P] Its tokens."""
+
+
+def load_tokenizer(model: ModelSettings) -> Tokenizer:
+    """Load the tokenizer of a model, with a chat template and a pad token; a local folder needs no network.
+
+    The template is that of the settings, else the tokenizer's own, else `FALLBACK_TEMPLATE` (`template_warning` then
+    says so). A missing pad token becomes the end token. Raises `RecipeError` when there is no tokenizer.
+    """
+    key = "model.path" if model.tokenizer is None else "model.tokenizer"
+    source = model.path if model.tokenizer is None else model.tokenizer
+    _require_folder_or_id(source, key)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            source,
+            revision=model.revision if model.tokenizer is None else None,
+            local_files_only=_is_folder(source),
+            trust_remote_code=model.trust_remote_code,
+        )
+    except Exception as error:  # noqa: BLE001 - a damaged tokenizer.json raises a bare Exception from Rust
+        where = "the folder" if _is_folder(source) else f"the hub (a folder would be written ./{source})"
+        _fail(key, source, f"no tokenizer can be loaded from {where}: {_first_line(error)}")
+    if not tokenizer.get_vocab().keys() - tokenizer.get_added_vocab().keys():
+        # What transformers makes of a folder with a config.json and no tokenizer files.
+        _fail(key, source, "holds no tokenizer: there is no tokenizer.json, vocabulary or the like")
+    _set_template(tokenizer, model)
+    if tokenizer.pad_token_id is None and tokenizer.eos_token_id is not None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def end_token_ids(tokenizer: Tokenizer, model: ModelSettings) -> frozenset[int]:
+    """Every token that ends a completion: the tokenizer's, and those of generation_config.json and config.json.
+
+    Chat models often have several: one ends a turn, another a text.
+    """
+    config = _model_json(model, "config.json")
+    text_config = config.get("text_config")
+    named = [
+        tokenizer.eos_token_id,
+        _model_json(model, "generation_config.json").get("eos_token_id"),
+        config.get("eos_token_id"),
+        text_config.get("eos_token_id") if isinstance(text_config, Mapping) else None,
+    ]
+    ids = {item for value in named for item in (value if isinstance(value, list) else [value])}
+    return frozenset(item for item in ids if isinstance(item, int))
+
+
+def template_warning(tokenizer: Tokenizer) -> str | None:
+    """What to tell a person about the chat template; None when the model has one of its own."""
+    if str(tokenizer.chat_template).removeprefix(_BOS) != FALLBACK_TEMPLATE:
+        return None
+    return (
+        "the tokenizer has no chat template, so roles are written as plain headings ('### User:'); "
+        "set model.chat_template when the model was trained on another form"
+    )
+
+
+def render_prompt(messages: Sequence[Message], tokenizer: Tokenizer) -> RenderedPrompt:
+    """Write a conversation with the chat template, ready for the assistant's turn; raises `DataError` when the
+    template refuses it (some know no system role)."""
+    text = render_text(messages, tokenizer)
+    return RenderedPrompt(text=text, token_ids=encode([text], tokenizer)[0])
+
+
+def render_text(messages: Sequence[Message], tokenizer: Tokenizer) -> str:
+    """The text of `render_prompt`."""
+    turns = [{"role": message.role, "content": message.content} for message in messages]
+    try:
+        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+    except (TemplateError, TypeError, ValueError, KeyError) as error:
+        roles = ", ".join(message.role for message in messages)
+        raise DataError(
+            f"the chat template cannot write this conversation ({roles}): {_first_line(error)}",
+            hint="Some templates know no system role or want user and assistant in turn; see model.chat_template.",
+        ) from error
+
+
+def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
+    """The tokens of rendered texts; special tokens in them are recognised and none is added."""
+    if not texts:
+        return []
+    encoded = tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
+    return [tuple(ids) for ids in encoded["input_ids"]]
+
+
+def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
+    if model.chat_template is not None:
+        tokenizer.chat_template = text_of(model.chat_template, what="model.chat_template")
+        _check_template(tokenizer, model.chat_template)
+    elif not tokenizer.chat_template:
+        # Stored in the tokenizer, so the exported model carries the form it was trained on.
+        tokenizer.chat_template = (_BOS if _adds_bos(tokenizer) else "") + FALLBACK_TEMPLATE
+
+
+def _check_template(tokenizer: Tokenizer, setting: str) -> None:
+    """Refuse a template that cannot be compiled, or that leaves out what the user says."""
+    probe = "ping"
+    try:
+        text = render_text([Message(role="user", content=probe)], tokenizer)
+    except DataError as error:
+        raise RecipeError([Problem(path="model.chat_template", message=error.message)]) from error
+    if probe not in text:
+        shown = setting if len(setting) < 60 else setting[:57] + "..."
+        message = f"'{shown}' is not a template: what it writes does not contain the message"
+        raise RecipeError([Problem(path="model.chat_template", message=message)])
+
+
+def _adds_bos(tokenizer: Tokenizer) -> bool:
+    bos = tokenizer.bos_token_id
+    return bos is not None and list(tokenizer("a")["input_ids"])[:1] == [bos]
+
+
+def _model_json(model: ModelSettings, name: str) -> dict[str, Any]:
+    path = cached_file(
+        model.path,
+        name,
+        revision=model.revision,
+        local_files_only=_is_folder(model.path),
+        _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )
+    if path is None:
+        return {}
+    content = json.loads(Path(path).read_text(encoding="utf-8"))
+    return content if isinstance(content, dict) else {}
+
+
+def _require_folder_or_id(source: str, key: str) -> None:
+    if Path(source).is_file():
+        _fail(key, source, "this is a file; give the folder that holds tokenizer.json")
+    if not _is_folder(source) and (source.startswith(_LOCAL_STARTS) or source.count("/") > 1):
+        _fail(key, source, "there is no such folder")
+
+
+def _is_folder(source: str) -> bool:
+    return Path(source).is_dir()
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _fail(key: str, source: str, message: str) -> NoReturn:
+    raise RecipeError([Problem(path=key, message=f"{source}: {message}")])
