@@ -5,8 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-__all__ = ["ComponentSpec", "DatasetSpec", "RecipeSpec", "RewardSpec", "RolloutSpec", "Scope", "TrainerSpec"]
+__all__ = [
+    "KINDS",
+    "ComponentSpec",
+    "DatasetSpec",
+    "Kind",
+    "RecipeSpec",
+    "RewardSpec",
+    "RolloutSpec",
+    "Scope",
+    "TrainerSpec",
+]
 
+Kind = Literal["dataset", "reward", "rollout", "trainer", "recipe"]
+KINDS: tuple[Kind, ...] = ("dataset", "reward", "rollout", "trainer", "recipe")
 Scope = Literal["sample", "group", "step"]
 
 
@@ -14,7 +26,7 @@ Scope = Literal["sample", "group", "step"]
 class ComponentSpec:
     """What every kind of component says about itself."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[Kind]
 
     name: str
     """`[a-z][a-z0-9_]*`: what a recipe writes."""
@@ -34,7 +46,7 @@ class ComponentSpec:
 class DatasetSpec(ComponentSpec):
     """A dataset: its target is a preprocessor `(row) -> Sample | None`; None drops the row, counted."""
 
-    kind: ClassVar[str] = "dataset"
+    kind: ClassVar[Kind] = "dataset"
 
     hub_ids: tuple[str, ...] = ()
     """Hugging Face or ModelScope ids whose rows this preprocessor understands; used for them by default."""
@@ -48,7 +60,7 @@ class DatasetSpec(ComponentSpec):
 class RewardSpec(ComponentSpec):
     """A reward function: called with equal-length lists bound by parameter name, gives one score a completion."""
 
-    kind: ClassVar[str] = "reward"
+    kind: ClassVar[Kind] = "reward"
 
     scope: Scope = "sample"
     """How much it must see at once: one completion at a time is enough (`sample`), all completions of a prompt
@@ -71,7 +83,7 @@ class RewardSpec(ComponentSpec):
 class RolloutSpec(ComponentSpec):
     """A rollout backend: generates completions."""
 
-    kind: ClassVar[str] = "rollout"
+    kind: ClassVar[Kind] = "rollout"
 
     capabilities: frozenset[str] = frozenset()
     """`weights:shared` (reads the trainer's own module), `weights:stream` (loads named tensors), `images`, `lora`."""
@@ -81,7 +93,7 @@ class RolloutSpec(ComponentSpec):
 class TrainerSpec(ComponentSpec):
     """A trainer backend: owns the weights and updates them."""
 
-    kind: ClassVar[str] = "trainer"
+    kind: ClassVar[Kind] = "trainer"
 
     capabilities: frozenset[str] = frozenset()
     """`weights:shared` (has a live module to read), `weights:stream` (gives named tensors), `images`, `lora`. A run
@@ -92,7 +104,7 @@ class TrainerSpec(ComponentSpec):
 class RecipeSpec:
     """A recipe file that a plugin ships."""
 
-    kind: ClassVar[str] = "recipe"
+    kind: ClassVar[Kind] = "recipe"
 
     name: str
     """`[a-z][a-z0-9._-]*`: what `--recipe` takes."""

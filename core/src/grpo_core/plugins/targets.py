@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -19,16 +20,24 @@ from types import ModuleType
 from grpo_core.errors import BrokenReference, GrpoError, PluginError
 from grpo_core.plugins.faults import describe
 
-__all__ = ["build_target", "file_module_name", "load_module", "load_target"]
+__all__ = ["build_target", "file_module_name", "is_target", "load_module", "load_target"]
+
+_DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
+_TARGET = re.compile(rf"({_DOTTED}|/.+\.py):{_DOTTED}")
+
+
+def is_target(text: object) -> bool:
+    """Whether this is the text of a target; says nothing about where it leads."""
+    return isinstance(text, str) and _TARGET.fullmatch(text) is not None
 
 
 def load_target(target: str) -> object:
     """Import the object that `pkg.mod:attr` or `/absolute/file.py:attr` leads to; raises `BrokenReference`."""
-    place, colon, attribute = target.rpartition(":")
-    if not (place and colon and attribute):
+    if not is_target(target):
         raise BrokenReference(
             f"'{target}' is not a target", hint="Targets read pkg.mod:attr or /absolute/file.py:attr."
         )
+    place, _, attribute = target.rpartition(":")
     found: object = load_module(place, target=target)
     for part in attribute.split("."):
         try:
