@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "AdvantageSettings",
@@ -25,6 +26,8 @@ __all__ = [
     "TrainerSettings",
 ]
 
+_NUMBERS = (int, float, int | None, float | None)
+
 LossName = Literal["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "gspo"]
 
 
@@ -32,6 +35,15 @@ class Section(BaseModel):
     """A part of a recipe: frozen, and strict about its keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        """Python, and so pydantic, would take `true` for 1."""
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and annotation in _NUMBERS:
+            raise PydanticCustomError("bool_for_number", "Input should be a number")
+        return value
 
 
 def _shorthand(key: str) -> BeforeValidator:
@@ -161,7 +173,9 @@ class ImportanceSettings(Section):
 class ObjectiveSettings(Section):
     """The loss."""
 
-    loss: LossName = "dapo"
+    loss: _NUMBERS = (int, float, int | None, float | None)
+
+LossName = "dapo"
     """A preset: surrogate, ratio level and denominator. `bnpo` is `dapo`: the same once denominators are those of the
     update."""
     clip_low: float | None = Field(default=None, ge=0)
@@ -234,7 +248,7 @@ class EvaluationSettings(Section):
     """Evaluate every so many steps; default: before the first and after the last step only."""
     samples: int = Field(default=0, ge=0)
     """Completions per prompt, at the rollout's sampling settings, for mean reward and pass@k; 0: greedy only."""
-    pass_at: tuple[int, ...] = ()
+    pass_at: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """The k of pass@k, each at most `samples`."""
     success: str | None = None
     """The reward whose 1.0 means "correct"; default: the rewards that say they verify."""
