@@ -173,9 +173,7 @@ class ImportanceSettings(Section):
 class ObjectiveSettings(Section):
     """The loss."""
 
-    loss: _NUMBERS = (int, float, int | None, float | None)
-
-LossName = "dapo"
+    loss: LossName = "dapo"
     """A preset: surrogate, ratio level and denominator. `bnpo` is `dapo`: the same once denominators are those of the
     update."""
     clip_low: float | None = Field(default=None, ge=0)
