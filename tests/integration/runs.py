@@ -1,0 +1,63 @@
+"""Small real runs for the integration tests: a random model, a user's rows, a user's reward, the real command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tiny_models import make_model_folder
+
+REWARD = '''
+def vowels(completions, wanted):
+    """Share of vowels, plus a bonus column: a dense signal that a random model can follow."""
+    return [sum(c in "aeiou" for c in text) / max(len(text), 1) + w for text, w in zip(completions, wanted)]
+'''
+
+
+def make_workplace(folder: Path, *, family: str = "qwen3", rows: int = 12) -> Path:
+    """A folder with `model/`, `rows.jsonl` and `mine.py`."""
+    make_model_folder(folder / "model", family=family)
+    lines = [json.dumps({"query": f"Say {number}", "wanted": number % 2}) for number in range(rows)]
+    (folder / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "mine.py").write_text(REWARD, encoding="utf-8")
+    return folder
+
+
+def train_arguments(output: str, *more: str) -> list[str]:
+    """A run of seconds."""
+    return [
+        *("train", "--model", "./model", "--dataset", "rows.jsonl", "--rewards", "format_reward,./mine.py:vowels"),
+        *("--steps", "4", "--prompts-per-step", "3", "--completions-per-prompt", "4", "--max-completion-tokens", "8"),
+        *("--learning-rate", "1e-2", "--seed", "3", "--output", output, *more),
+    ]
+
+
+def grpoctl(folder: Path, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+    """Run the command in `folder`, and check its exit code unless `code` is None."""
+    done = subprocess.run(
+        [sys.executable, "-m", "grpo_core", *arguments],
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    if code is not None:
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def metrics_of(run: Path) -> list[dict[str, object]]:
+    """metrics.jsonl without what depends on the clock."""
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in row.items() if not k.startswith(("time/", "throughput/"))} for row in rows]
+
+
+def completions_of(run: Path) -> list[dict[str, object]]:
+    """Every completion of the run, in order."""
+    files = sorted((run / "completions").glob("step-*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,86 @@
+"""A stopped and resumed run gives the numbers of an uninterrupted one, bit by bit (times aside)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
+
+SAVING = ("--save-steps", "2", "--eval-rows", "2", "--eval-steps", "2")
+
+
+def cut_to_step_two(run: Path, copy: Path) -> None:
+    """What a kill during step 4 leaves: the checkpoint of step 2, records up to step 3."""
+    shutil.copytree(run, copy)
+    shutil.rmtree(copy / "final")
+    shutil.rmtree(copy / "checkpoints" / "step-000004")
+    lines = (copy / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_text("".join(lines[:-1]) + lines[-1][:20], encoding="utf-8")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_resumed_run_is_bit_identical(tmp_path: Path, precision: str) -> None:
+    make_workplace(tmp_path)
+    extra = ("--beta", "0.05", "--num-iterations", "2", "--precision", precision)
+    grpoctl(tmp_path, *train_arguments("whole", *SAVING, *extra))
+    cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+    done = grpoctl(tmp_path, "resume", "cut")
+    assert "finished after 4 steps" in done.stdout
+    assert metrics_of(tmp_path / "cut") == metrics_of(tmp_path / "whole")
+    assert completions_of(tmp_path / "cut") == completions_of(tmp_path / "whole")
+    whole = (tmp_path / "whole/final/model.safetensors").read_bytes()
+    assert (tmp_path / "cut/final/model.safetensors").read_bytes() == whole
+
+
+def test_a_run_killed_before_its_first_checkpoint_starts_anew(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole"))
+    run = tmp_path / "cut"
+    shutil.copytree(tmp_path / "whole", run)
+    shutil.rmtree(run / "final")
+    shutil.rmtree(run / "checkpoints")
+    grpoctl(tmp_path, "resume", "cut")
+    assert metrics_of(run) == metrics_of(tmp_path / "whole")
+
+
+def test_a_changed_dataset_is_refused_unless_told(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole", *SAVING))
+    cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+    rows = (tmp_path / "rows.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(rows.replace("Say 3", "Say three"), encoding="utf-8")
+    done = grpoctl(tmp_path, "resume", "cut", code=2)
+    assert "its rows changed" in done.stderr
+    assert "--allow-changes" in done.stderr
+    grpoctl(tmp_path, "resume", "cut", "--allow-changes")
+
+
+def test_a_changed_plugin_version_is_refused_unless_told(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole", *SAVING))
+    cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+    plan = json.loads((tmp_path / "cut/plan.json").read_text(encoding="utf-8"))
+    plan["trainer"]["version"] = "0.0.1"
+    (tmp_path / "cut/plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    done = grpoctl(tmp_path, "resume", "cut", code=3)
+    assert "grpo-core 0.0.1 is now" in done.stderr
+    grpoctl(tmp_path, "resume", "cut", "--allow-changes")
+
+
+def test_what_is_not_a_run_or_already_finished_is_refused(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert "neither a run's folder" in grpoctl(tmp_path, "resume", "empty", code=4).stderr
+    grpoctl(tmp_path, *train_arguments("whole"))
+    assert "nothing is left to train" in grpoctl(tmp_path, "resume", "whole", code=4).stderr
+
+
+def test_a_run_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious").touch()
+    done = grpoctl(tmp_path, *train_arguments("run"), code=2)
+    assert "is not empty" in done.stderr
