@@ -23,11 +23,19 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load_plugins(
-    files: Sequence[Path] | None = None, *, disable: Sequence[str] = (), require: Sequence[str] = ()
+    files: Sequence[Path] | None = None,
+    *,
+    disable: Sequence[str] = (),
+    require: Sequence[str] = (),
+    warn: bool = True,
 ) -> PluginHost:
-    """Load all plugins and print one line on stderr for each that is not sound; a command calls this once."""
+    """Load all plugins and print one line on stderr for each that is not sound; a command calls this once.
+
+    `files` are those of `--plugin`, `disable` and `require` those of the recipe. Raises as `PluginHost.load`.
+    """
     from grpo_core.plugins.host import PluginHost, warn_quarantined
 
     host = PluginHost.load(disable=disable, files=files or (), require=require)
-    warn_quarantined(host)
+    if warn:
+        warn_quarantined(host)
     return host

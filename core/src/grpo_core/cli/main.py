@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
+from typing import Annotated
 
 import typer
+from rich.text import Text
 
+from grpo_core import __version__
 from grpo_core.cli.console import stderr
 from grpo_core.errors import GrpoError
 
@@ -26,25 +29,54 @@ app = typer.Typer(
 )
 
 _MODULES = ("train", "resume", "evaluate", "recipe", "datasets", "plugins")
-
-
-def _add_commands() -> None:
-    for name in _MODULES:
-        importlib.import_module(f"grpo_core.cli.{name}").register(app)
+_INTERRUPTED = 130
 
 
 def main() -> None:
-    """The console script."""
-    _add_commands()
+    """The console script; ends the process with 0, 2 (usage, recipe), 3 (plugin), 4 (run failed) or 130 (Ctrl-C)."""
     debug = "--debug" in sys.argv
-    if debug:
-        sys.argv.remove("--debug")
+    sys.argv = [argument for argument in sys.argv if argument != "--debug"]  # it may stand after any command
     try:
-        app()
-    except GrpoError as error:
-        if debug:
-            traceback.print_exc()
-        stderr.print(f"[bold red]error:[/] {type(error).__name__}")
-        raise SystemExit(error.exit_code) from None
+        for name in _MODULES:
+            importlib.import_module(f"grpo_core.cli.{name}").register(app)
+        app(prog_name="grpoctl")
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        raise SystemExit(_INTERRUPTED) from None
+    except Exception as error:  # noqa: BLE001  the last place where one can be shown decently
+        raise SystemExit(_show(error, debug=debug)) from None
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=lambda given: _print_version(given)
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error. May stand after a command, too.")
+    ] = False,
+) -> None:
+    pass  # `--version` acts in its callback; `main` takes `--debug` out before the commands are parsed
+
+
+def _print_version(given: bool) -> None:
+    if given:
+        typer.echo(f"grpoctl {__version__}")
+        raise typer.Exit
+
+
+def _show(error: Exception, *, debug: bool) -> int:
+    if debug:
+        stderr.print(Text("".join(traceback.format_exception(error)).rstrip()))
+    if isinstance(error, GrpoError):
+        message, hint, code = error.message, error.hint, error.exit_code
+    else:
+        message = f"{type(error).__name__}: {error}"
+        hint = None if debug else "This is a fault in the program. Run it again with --debug for the traceback."
+        code = GrpoError.exit_code
+    stderr.print(Text.assemble(("error:", "bold red"), " ", message))
+    for line in (hint or "").splitlines():
+        stderr.print(Text(f"  {line}"))
+    return code

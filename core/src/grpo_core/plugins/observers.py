@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
 
 import pluggy
 
@@ -63,10 +62,14 @@ def load_observers(modules: Iterable[tuple[str, str]], *, report: Callable[[str]
         modules: (distribution, `pkg.plugin` or `/absolute/file.py`) of each.
         report: gets one line about each that fails, now or later; default: prints it to stderr.
     """
-    observers = Observers(report or partial(print, file=sys.stderr))
+    observers = Observers(report or _print_to_stderr)
     for distribution, place in modules:
         try:
             observers.add(distribution, load_module(place))
         except (BrokenReference, pluggy.PluginValidationError, ValueError) as error:
             observers._report(f"{distribution} does not watch this run: {error}")
     return observers
+
+
+def _print_to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
