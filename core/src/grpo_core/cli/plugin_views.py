@@ -55,9 +55,9 @@ def show_component(entry: Entry) -> None:
     spec = entry.spec
     stdout.print(Text.assemble((f"{spec.kind} {entry.qualified_name}", "bold"), f" {entry.version}"))
     stdout.print(Text(f"  {spec.summary}"))
-    facts = dict(_facts(entry))
-    width = max(map(len, facts))
-    for label, value in facts.items():
+    facts = list(_facts(entry))
+    width = max(len(label) for label, _ in facts)
+    for label, value in facts:
         stdout.print(Text.assemble("  ", (label.ljust(width), "dim"), "  ", value))
     if isinstance(spec, ComponentSpec):
         _show_options(entry)
@@ -150,7 +150,6 @@ def _show_options(entry: Entry) -> None:
     properties = schema.get("properties")
     required = schema.get("required")
     if isinstance(properties, Mapping):
-        stdout.print()
         rows = [
             _option_row(name, about, required=isinstance(required, list) and name in required)
             for name, about in properties.items()

@@ -5,12 +5,20 @@ Used wherever plugin code runs: at import, in hooks, in factories, in observers.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
 from dataclasses import dataclass
+from types import TracebackType
+
+import pluggy
+
+from grpo_core import plugins
 
 __all__ = ["Fault", "describe", "short_path"]
+
+_OURS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (importlib, pluggy, plugins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,7 @@ class Fault:
 
 def describe(error: BaseException) -> Fault:
     """Say what an exception is and where it was raised."""
-    return Fault(_what(error), _where(error), "".join(traceback.format_exception(error)))
+    return Fault(_what(error), _where(error), _traceback(error))
 
 
 def short_path(filename: str) -> str:
@@ -50,6 +58,22 @@ def _what(error: BaseException) -> str:
 def _where(error: BaseException) -> str | None:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{short_path(error.filename)}:{error.lineno}"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if os.path.isfile(frame.filename)]
-    inner = [frame for frame in frames if os.path.dirname(frame.filename) != os.path.dirname(__file__)]
-    return f"{short_path(inner[-1].filename)}:{inner[-1].lineno}" if inner else None
+    frames = traceback.extract_tb(_foreign(error.__traceback__))
+    files = [frame for frame in frames if os.path.isfile(frame.filename)]
+    return f"{short_path(files[-1].filename)}:{files[-1].lineno}" if files else None
+
+
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, _foreign(error.__traceback__)))
+
+
+def _foreign(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins where ours, pluggy's and the import system's ends; all of it if none does."""
+    rest = trace
+    while rest is not None and _is_ours(rest.tb_frame.f_code.co_filename):
+        rest = rest.tb_next
+    return rest or trace
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(("<frozen importlib", *_OURS)) and not filename.endswith("builtin.py")

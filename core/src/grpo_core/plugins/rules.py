@@ -75,7 +75,9 @@ def check_spec(spec: object, hook: str) -> Spec:
     """Give back what a registration hook described, if it is the hook's spec and each of its values is well formed."""
     expected = REGISTRATION[hook]
     if not isinstance(spec, expected):
-        raise RuleError(f"{hook} gave {_shown(spec)}, not a {expected.__name__}")
+        right = next((name for name, kind in REGISTRATION.items() if type(spec) is kind), None)
+        hint = f"{right} describes those." if right else f"It describes each component by a {expected.__name__}."
+        raise RuleError(f"{hook} gave {_shown(spec)}, not a {expected.__name__}", hint=hint)
     label = f"{type(spec).__name__} {spec.name!r}"
     _check_texts(spec, label)
     if isinstance(spec, RecipeSpec):

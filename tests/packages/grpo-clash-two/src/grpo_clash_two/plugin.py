@@ -1,0 +1,8 @@
+"""One of two plugins that call a reward the same; an error only for who uses the short name."""
+
+from grpo_core.api import RewardSpec, hookimpl
+
+
+@hookimpl
+def grpo_reward_functions():
+    yield RewardSpec(name="politeness", summary="Always 2.0", target="grpo_clash_two.rewards:politeness")

@@ -1,0 +1,8 @@
+"""One of two plugins with the same entry-point name, as authors who copy an example have; both must work."""
+
+from grpo_core.api import RewardSpec, hookimpl
+
+
+@hookimpl
+def grpo_reward_functions():
+    yield RewardSpec(name="left_hand", summary="Always 1.0", target="grpo_twin_one.rewards:left_hand")
