@@ -1,0 +1,126 @@
+"""What can be wrong with settings that are each right: two that exclude each other, numbers that do not go together.
+
+Each check says the values and names ones that would work. What needs a plugin, a file or data is checked later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grpo_core.recipe.layers import reward_name
+from grpo_core.recipe.schema import Recipe
+from grpo_core.recipe.syntax import KeyPath
+
+__all__ = ["DEFAULT_PROMPTS_PER_STEP", "Finding", "check", "prompts_per_step"]
+
+DEFAULT_PROMPTS_PER_STEP = 8
+_SHOWN_CHOICES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A contradiction between settings."""
+
+    path: KeyPath
+    """The setting to name."""
+    message: str
+    """What is wrong, with the values, and what would work."""
+    involved: tuple[KeyPath, ...] = ()
+    """The other settings it comes from."""
+
+
+def check(recipe: Recipe) -> Iterator[Finding]:
+    """Everything that contradicts something else."""
+    yield from _exclusive(recipe)
+    yield from _batch(recipe)
+    yield from _rewards(recipe)
+    yield from _evaluation(recipe)
+
+
+def prompts_per_step(recipe: Recipe) -> int:
+    """Prompts of a step, from whichever of the two settings is given."""
+    run = recipe.run
+    if run.completions_per_step is not None:
+        return run.completions_per_step // recipe.rollout.completions_per_prompt
+    return run.prompts_per_step or DEFAULT_PROMPTS_PER_STEP
+
+
+def _exclusive(recipe: Recipe) -> Iterator[Finding]:
+    run, trainer = recipe.run, recipe.trainer
+    pairs = (
+        ("run", "epochs", run.epochs, "steps", run.steps),
+        ("run", "completions_per_step", run.completions_per_step, "prompts_per_step", run.prompts_per_step),
+        ("trainer", "warmup_share", trainer.warmup_share or None, "warmup_updates", trainer.warmup_updates),
+    )
+    for section, one, value, other, other_value in pairs:
+        if value is not None and other_value is not None:
+            message = f"{one} is {value:g} and {other} is {other_value}, but only one of them can hold; remove one"
+            yield Finding((section, one), message, ((section, other),))
+
+
+def _batch(recipe: Recipe) -> Iterator[Finding]:
+    completions, group = recipe.run.completions_per_step, recipe.rollout.completions_per_prompt
+    involved: tuple[KeyPath, ...] = (("rollout", "completions_per_prompt"),)
+    path: KeyPath = ("run", "completions_per_step" if completions is not None else "prompts_per_step")
+    if completions is not None and completions % group:
+        yield Finding(path, _not_a_multiple(completions, group), involved)
+        return
+    prompts, parts = prompts_per_step(recipe), recipe.trainer.minibatches
+    if prompts % parts:
+        message = (
+            f"{prompts} prompts per step cannot be divided evenly into {parts} minibatches; "
+            f"valid minibatches: {_listed(_divisors(prompts))}; "
+            f"or prompts_per_step: {_listed(_multiples(prompts, parts))}"
+        )
+        yield Finding(("trainer", "minibatches"), message, (path, *involved))
+
+
+def _not_a_multiple(completions: int, group: int) -> str:
+    groups = [divisor for divisor in _divisors(completions) if divisor > 1]
+    message = (
+        f"{completions} completions per step are no multiple of {group} completions per prompt; "
+        f"valid near it: {_listed(_multiples(completions, group))}"
+    )
+    return f"{message}; or completions_per_prompt: {_listed(groups)}" if groups else message
+
+
+def _rewards(recipe: Recipe) -> Iterator[Finding]:
+    names = [reward_name(entry.model_dump()) for entry in recipe.rewards]
+    for name, count in Counter(names).items():
+        if count > 1:
+            places = [place for place, other in enumerate(names) if other == name]
+            message = f"{count} rewards are named '{name}'; give each a `name` of its own"
+            yield Finding(("rewards", places[-1], "use"), message, tuple(("rewards", place) for place in places))
+    if all(entry.weight == 0 for entry in recipe.rewards):
+        yield Finding(("rewards",), "every weight is 0, so nothing would be learnt; give one another weight")
+
+
+def _evaluation(recipe: Recipe) -> Iterator[Finding]:
+    evaluation, data = recipe.evaluation, recipe.dataset
+    over = [k for k in evaluation.pass_at if k > evaluation.samples]
+    if over:
+        message = f"pass@{over[0]} needs at least {over[0]} samples, but evaluation.samples is {evaluation.samples}"
+        yield Finding(("evaluation", "pass_at"), message, (("evaluation", "samples"),))
+    if evaluation.every_steps is not None and data.evaluation is None and data.evaluation_rows is None:
+        message = "there is nothing to evaluate on; set dataset.evaluation or dataset.evaluation_rows"
+        yield Finding(("evaluation", "every_steps"), message, (("dataset",),))
+
+
+def _multiples(near: int, of: int) -> list[int]:
+    """The multiples on both sides of a number."""
+    return [multiple for multiple in (near // of * of, (near // of + 1) * of) if multiple]
+
+
+def _divisors(number: int) -> list[int]:
+    """Every divisor, ascending; of an absurdly large number only itself and 1."""
+    if number > 10**7:
+        return [1, number]
+    small = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return sorted({*small, *(number // divisor for divisor in small)})
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = numbers if len(numbers) <= _SHOWN_CHOICES else numbers[:_SHOWN_CHOICES]
+    return ", ".join(map(str, shown)) + (", …" if len(numbers) > _SHOWN_CHOICES else "")

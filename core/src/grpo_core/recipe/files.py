@@ -1,0 +1,101 @@
+"""Recipe files: YAML or TOML, with the chain of recipes they extend.
+
+`extends` names another file, relative to this one, or a registered recipe; what it says lies below what this file says.
+Gives a layer; values are validated later.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.errors import Problem, RecipeError
+from grpo_core.recipe.layers import Layer, make_layer, merge
+from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
+
+__all__ = ["FindRecipe", "is_file_reference", "locate_recipe", "read_recipe"]
+
+FindRecipe = Callable[[str], Path]
+"""Gives the file of a registered recipe; raises `UnknownComponent` for a name nothing registers."""
+
+SUFFIXES = (".yaml", ".yml", ".toml")
+
+
+def is_file_reference(text: str) -> bool:
+    """Whether a recipe is named by its file (`./a.yaml`, `b.toml`) and not by a registered name."""
+    return text.startswith((".", "/", "~")) or text.lower().endswith(SUFFIXES)
+
+
+def locate_recipe(text: str, *, find: FindRecipe, base: Path) -> Path:
+    """The file that a reference to a recipe leads to; relative paths start at the folder `base`."""
+    if is_file_reference(text):
+        return Path(os.path.abspath(os.path.join(base, os.path.expanduser(text))))
+    return find(text)
+
+
+def read_recipe(file: Path, *, find: FindRecipe) -> Layer:
+    """Read a recipe file and everything it extends, merged.
+
+    Raises RecipeError when a file cannot be read or the chain comes back to itself, `UnknownComponent` for an unknown
+    registered name in `extends`.
+    """
+    return _read_chain(file, find, ())
+
+
+def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
+    if file in above:
+        chain = " -> ".join(_shown(path) for path in (*above[above.index(file) :], file))
+        raise RecipeError([Problem(path="extends", message=f"the recipes extend each other: {chain}")])
+    parsed = _parse(file)
+    values = parsed.value
+    origins = _origins(parsed, _shown(file))
+    extends = values.pop("extends", None)
+    layer = make_layer(values, {path: at for path, at in origins.items() if path != ("extends",)}, base=file.parent)
+    if extends is None:
+        return layer
+    if not isinstance(extends, str):
+        message = f"must be the path of a recipe file or the name of a recipe, not {extends!r}"
+        raise RecipeError([Problem(path="extends", message=message, origin=origins.get(("extends",)))])
+    below = locate_recipe(extends, find=find, base=file.parent)
+    return merge(_read_chain(below, find, (*above, file)), layer)
+
+
+def _parse(file: Path) -> Parsed:
+    shown = _shown(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+        parsed = _parse_toml(text) if file.suffix.lower() == ".toml" else parse_yaml(text)
+    except OSError as error:
+        raise RecipeError([Problem(path="", message=f"'{file}' cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError:
+        raise RecipeError([Problem(path="", message=f"'{file}' is not text in UTF-8")]) from None
+    except RecipeSyntaxError as fault:
+        origin = shown if fault.line is None else f"{shown}:{fault.line}"
+        raise RecipeError([Problem(path="", message=fault.message, origin=origin)]) from None
+    if parsed.value is None:
+        return Parsed({}, {})
+    if not isinstance(parsed.value, dict):
+        message = f"a recipe is a mapping of settings, such as model: and rewards:, not {type(parsed.value).__name__}"
+        raise RecipeError([Problem(path="", message=message, origin=shown)])
+    return parsed
+
+
+def _parse_toml(text: str) -> Parsed:
+    try:
+        return Parsed(tomllib.loads(text), {})
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:  # ValueError: an absurdly long number
+        raise RecipeSyntaxError(str(error) or "values are nested too deeply") from None
+
+
+def _origins(parsed: Parsed, shown: str) -> dict[KeyPath, str]:
+    if parsed.lines:
+        return {path: f"{shown}:{line}" for path, line in parsed.lines.items() if path}
+    return dict.fromkeys(all_paths(parsed.value), shown)
+
+
+def _shown(file: Path) -> str:
+    """A file as messages name it: from the working directory where it lies below that, else its name."""
+    relative = os.path.relpath(file)
+    return file.name if relative.startswith("..") else relative

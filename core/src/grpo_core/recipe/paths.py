@@ -1,0 +1,97 @@
+"""Relative paths in settings: where they start, and which texts are the paths of files with the text in them.
+
+A path in a recipe file starts at that file's folder, one on the command line at the working directory. `run.directory`
+alone always starts at the working directory: it is where results go, not where something comes from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import DataError, UsageError
+from grpo_core.plugins.references import parse_reference
+from grpo_core.recipe.syntax import KeyPath
+
+__all__ = ["anchor", "read_text_setting"]
+
+_REFERENCES: tuple[KeyPath, ...] = (
+    ("dataset", "use"),
+    ("dataset", "evaluation"),
+    ("dataset", "preprocess"),
+    ("rollout", "use"),
+    ("trainer", "use"),
+)
+_MODELS: tuple[KeyPath, ...] = (("model", "path"), ("model", "tokenizer"))
+_TEXTS: tuple[KeyPath, ...] = (("dataset", "system"), ("model", "chat_template"))
+_TEXT_SUFFIXES = (".txt", ".md", ".jinja", ".jinja2", ".j2", ".prompt")
+
+
+def anchor(values: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[tuple[KeyPath, str]]]:
+    """Make every relative path absolute, starting at the folder `base`; the second result is what could not be read."""
+    anchored = {key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+    if isinstance(values.get("rewards"), list):
+        anchored["rewards"] = [dict(entry) if isinstance(entry, Mapping) else entry for entry in values["rewards"]]
+    faults: list[tuple[KeyPath, str]] = []
+    for path, section, key in _path_settings(anchored):
+        try:
+            section[key] = _anchored(path, section[key], base)
+        except (UsageError, DataError) as error:
+            faults.append((path, f"{error.message}. {error.hint}" if error.hint else error.message))
+    return anchored, faults
+
+
+def read_text_setting(text: str, *, base: Path | None = None) -> str:
+    """The text that a setting such as `--system` means: what it says, or what the file it names contains.
+
+    It names a file when it is one line that begins with `./`, `../` or `~/`, or ends in .txt, .md, .jinja or .prompt
+    without a blank in it, or is the path of a file that exists. Raises DataError when that file cannot be read.
+    """
+    path = _text_file(text, base or Path())
+    if path is None:
+        return text
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise DataError(
+            f"'{path}' cannot be read: {reason}", hint="Name a text file, or write the text itself."
+        ) from None
+
+
+def _path_settings(values: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any], str]]:
+    """Every setting with a path in it, as (path, the mapping it is in, its key)."""
+    for section, key in (*_REFERENCES, *_MODELS, *_TEXTS):
+        inner = values.get(str(section))
+        if isinstance(inner, dict) and isinstance(inner.get(str(key)), str):
+            yield (section, key), inner, str(key)
+    rewards = values.get("rewards")
+    entries = rewards if isinstance(rewards, list) else [rewards]
+    for place, entry in enumerate(entries):
+        if isinstance(entry, dict) and isinstance(entry.get("use"), str):
+            yield ("rewards", place, "use"), entry, "use"
+
+
+def _anchored(path: KeyPath, text: str, base: Path) -> str:
+    if path in _TEXTS:
+        file = _text_file(text, base)
+        if file is None:
+            return text
+        read_text_setting(str(file))  # so that a missing file is found here, where the value was written
+        return str(file)
+    reference = parse_reference(text, base=base)
+    if path in _MODELS and reference.form == "name" and (base / reference.value).is_dir():
+        return os.path.abspath(base / reference.value)
+    return str(reference)
+
+
+def _text_file(text: str, base: Path) -> Path | None:
+    line = text.strip()
+    if not line or "\n" in line:
+        return None
+    candidate = os.path.abspath(os.path.join(base, os.path.expanduser(line)))
+    is_path = line.startswith(("./", "../", "~/")) or (line.endswith(_TEXT_SUFFIXES) and len(line.split()) == 1)
+    is_file = ("/" in line or line.endswith(_TEXT_SUFFIXES)) and os.path.isfile(candidate)
+    return Path(candidate) if is_path or is_file else None
