@@ -1,0 +1,188 @@
+"""The mapping of well-known columns: a row -> a sample. Every column that is not part of the prompt survives.
+
+    messages, conversations                                     the whole conversation
+    query, prompt, input, instruction, question, problem        the user message (`instruction` + `input` are joined)
+    system, system_prompt                                       the system message
+    history                                                     earlier turns
+    images, image                                               the images of the prompt
+
+A conversation wins over a text; two columns of one line are an error. A final assistant turn leaves the prompt, so the
+policy never sees the answer, and becomes the column `response`. Datasets with a preprocessor of their own don't come
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from grpo_core.data.conversation import Conversation, holds_chat, parse_chat, parse_history, text_message
+from grpo_core.data.images import image_refs, place_images
+from grpo_core.errors import DataError
+from grpo_core.types import Message, Sample
+from grpo_core.types.reserved import RESERVED_NAMES
+
+__all__ = ["Mapped", "check_names", "check_renames", "map_row", "rename"]
+
+CHAT_COLUMNS = ("messages", "conversations")
+TEXT_COLUMNS = ("query", "prompt", "input", "instruction", "question", "problem")
+SYSTEM_COLUMNS = ("system", "system_prompt")
+IMAGE_COLUMNS = ("images", "image")
+HISTORY_COLUMN = "history"
+RESPONSE_COLUMN = "response"
+
+_RESPONSE_KEPT = (
+    f"a final assistant turn left the prompt; the row has a column {RESPONSE_COLUMN} already, which is kept"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapped:
+    """A sample, and what a person should know about how it came about."""
+
+    sample: Sample
+    """Without an id."""
+    notes: tuple[str, ...] = ()
+    """The same words for every row it happens to, so that they can be counted."""
+
+
+def check_renames(columns: Iterable[str], renames: Mapping[str, str]) -> None:
+    """Raise `DataError` when a column to rename is not there, or a new name is taken."""
+    present = set(columns)
+    for old, new in renames.items():
+        if old not in present:
+            near = get_close_matches(old, sorted(present), n=1)
+            meant = f"Did you mean {near[0]}? " if near else ""
+            raise DataError(
+                f"--columns {old}={new}: the dataset has no column {old}",
+                hint=f"{meant}Its columns are {', '.join(sorted(present))}.",
+            )
+        if new in present - renames.keys() or list(renames.values()).count(new) > 1:
+            raise DataError(
+                f"--columns {old}={new}: there would be two columns {new}",
+                hint=f"Rename the other one as well: --columns {new}={new}_2.",
+            )
+
+
+def rename(columns: Mapping[str, object], renames: Mapping[str, str]) -> dict[str, object]:
+    """The columns of a row under their new names; a row may lack some."""
+    return {renames.get(name, name): value for name, value in columns.items()}
+
+
+def check_names(columns: Iterable[str]) -> None:
+    """Raise `DataError` when a column has a name that means something else to a reward."""
+    for name in sorted(RESERVED_NAMES.intersection(columns)):
+        raise DataError(
+            f"column {name}: the name is reserved, rewards get the run's own {name} by it",
+            hint=f"Rename the column: --columns {name}=row_{name}.",
+        )
+
+
+def map_row(row: Mapping[str, object]) -> Mapped:
+    """Make a sample of a row by the names of its columns; raises `DataError` that names the column, not the row."""
+    prompt, used = _prompt(row)
+    system, system_column = _system(row, prompt.messages)
+    history = parse_history(row.get(HISTORY_COLUMN))
+    turns, reply = _without_reply(_in_order(system, history.messages, prompt.messages))
+    if not turns or turns[-1].role == "system":
+        raise DataError(f"{_named(used)}: nothing is asked: there is no user message")
+    image_column = _only(row, IMAGE_COLUMNS, "the images")
+    images = history.images + prompt.images + image_refs(row.get(image_column or ""), column=image_column or "")
+    consumed = {*used, system_column, image_column, HISTORY_COLUMN, CHAT_COLUMNS[0]}
+    columns = {name: value for name, value in row.items() if name not in consumed}
+    notes = [
+        f"the prompt is in {used[0]}; the column {name} is not part of it"
+        for name in TEXT_COLUMNS
+        if used[0] in CHAT_COLUMNS and columns.get(name) is not None
+    ]
+    if reply is not None and RESPONSE_COLUMN in columns:
+        notes.append(_RESPONSE_KEPT)
+    elif reply is not None:
+        columns[RESPONSE_COLUMN] = reply
+    return Mapped(
+        sample=Sample(messages=place_images(turns, images), columns=columns, images=images), notes=tuple(notes)
+    )
+
+
+def _prompt(row: Mapping[str, object]) -> tuple[Conversation, tuple[str, ...]]:
+    """The conversation that the prompt columns hold, and which columns these are."""
+    if chat := _only(row, CHAT_COLUMNS, "the conversation"):
+        return parse_chat(row[chat], column=chat), (chat,)
+    if row.get("instruction") is not None and row.get("input") is not None:
+        _only({name: value for name, value in row.items() if name != "input"}, TEXT_COLUMNS, "the prompt")
+        return _instruction_with_input(row), ("instruction", "input")
+    text = _only(row, TEXT_COLUMNS, "the prompt")
+    if text is None:
+        raise _no_prompt(row)
+    if holds_chat(row[text]):
+        return parse_chat(row[text], column=text), (text,)
+    return Conversation(messages=(text_message("user", row[text], column=text),)), (text,)
+
+
+def _instruction_with_input(row: Mapping[str, object]) -> Conversation:
+    instruction = text_message("user", row["instruction"], column="instruction")
+    if row["input"] == "":
+        return Conversation(messages=(instruction,))
+    extra = text_message("user", row["input"], column="input")
+    return Conversation(messages=(Message(role="user", content=f"{instruction.content}\n\n{extra.content}"),))
+
+
+def _no_prompt(row: Mapping[str, object]) -> DataError:
+    empty = [name for name in (*CHAT_COLUMNS, *TEXT_COLUMNS) if name in row]
+    if empty:
+        return DataError(f"{_named(empty)}: the prompt is missing (None)")
+    return DataError(
+        f"no column could be the prompt; the columns are {', '.join(row) or 'none'}",
+        hint="Say which one it is: --columns text=query.",
+    )
+
+
+def _system(row: Mapping[str, object], prompt: Sequence[Message]) -> tuple[tuple[Message, ...], str | None]:
+    column = _only({name: row.get(name) or None for name in SYSTEM_COLUMNS}, SYSTEM_COLUMNS, "the system prompt")
+    if column is None:
+        return (), next((name for name in SYSTEM_COLUMNS if name in row), None)
+    message = text_message("system", row[column], column=column)
+    if any(turn.role == "system" and turn != message for turn in prompt):
+        raise DataError(f"column {column}: the conversation has a system message too, and another one")
+    return (message,), column
+
+
+def _in_order(system: Sequence[Message], history: Sequence[Message], prompt: Sequence[Message]) -> tuple[Message, ...]:
+    """System messages first, then the earlier turns, then the prompt's own."""
+    own = [turn for turn in prompt if turn.role != "system"] if system else list(prompt)
+    leading = 0
+    while leading < len(own) and own[leading].role == "system":
+        leading += 1
+    return (*system, *own[:leading], *history, *own[leading:])
+
+
+def _without_reply(turns: tuple[Message, ...]) -> tuple[tuple[Message, ...], str | None]:
+    end = len(turns)
+    while end and turns[end - 1].role == "assistant":
+        end -= 1
+    reply = "\n\n".join(turn.content for turn in turns[end:])
+    return turns[:end], reply if end < len(turns) else None
+
+
+def _only(row: Mapping[str, object], names: Sequence[str], what: str) -> str | None:
+    """The one of these columns that has a value; raises when several have."""
+    found = [name for name in names if row.get(name) is not None]
+    if len(found) > 1:
+        keep, other = found[0], found[1]
+        raise DataError(
+            f"{_named(found)}: each could be {what}",
+            hint=f"Rename all but one: --columns {other}={other}_text keeps {keep}.",
+        )
+    return found[0] if found else None
+
+
+def _named(columns: Sequence[str]) -> str:
+    return f"column {columns[0]}" if len(columns) == 1 else f"columns {' and '.join(columns)}"
+
+
+def with_system(sample: Sample, system: str | None) -> Sample:
+    """The sample with a system message in front, unless it has one of its own."""
+    if system is None or any(message.role == "system" for message in sample.messages):
+        return sample
+    return replace(sample, messages=(Message(role="system", content=system), *sample.messages))

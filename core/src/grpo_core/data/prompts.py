@@ -1,0 +1,112 @@
+"""Samples -> prompts: the chat template applied and encoded, and what happens to those that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from transformers import PreTrainedTokenizerBase
+
+from grpo_core.errors import DataError
+from grpo_core.model.tokenizer import encode, render_text, template_warning
+from grpo_core.types import Sample
+
+__all__ = ["OverLong", "Prompt", "RenderedPrompts", "render_prompts"]
+
+OverLong = Literal["drop", "error", "truncate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A sample as the model reads it."""
+
+    sample: Sample
+    """Where it comes from."""
+    text: str
+    """The rendered prompt, chat template and generation prompt included."""
+    token_ids: tuple[int, ...]
+    """[P] What the model sees: the tokens of `text`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPrompts:
+    """All prompts of a set of samples."""
+
+    prompts: tuple[Prompt, ...]
+    """In the order of the samples."""
+    dropped: int = 0
+    """Samples left out because their prompt is too long."""
+    truncated: int = 0
+    """Prompts that lost their beginning."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know."""
+
+
+def render_prompts(
+    samples: Sequence[Sample],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    max_prompt_tokens: int | None,
+    over_long: OverLong,
+) -> RenderedPrompts:
+    """Render and encode the prompts of all samples.
+
+    A prompt of more than `max_prompt_tokens` tokens is dropped, is a `DataError` that names the sample, or loses
+    tokens from its beginning, so that the question's end and the start of the assistant's turn stay. Raises
+    `DataError` when samples were given and every one is dropped.
+    """
+    texts = [_render(sample, tokenizer) for sample in samples]
+    encoded = encode(texts, tokenizer)
+    prompts: list[Prompt] = []
+    long: list[int] = []
+    for sample, text, token_ids in zip(samples, texts, encoded, strict=True):
+        if max_prompt_tokens is None or len(token_ids) <= max_prompt_tokens:
+            prompts.append(Prompt(sample=sample, text=text, token_ids=token_ids))
+            continue
+        long.append(len(token_ids))
+        if over_long == "error":
+            raise _too_long(sample, len(token_ids), max_prompt_tokens)
+        if over_long == "truncate":
+            kept = token_ids[-max_prompt_tokens:]
+            prompts.append(Prompt(sample=sample, text=tokenizer.decode(kept), token_ids=kept))
+    if samples and not prompts:
+        raise _all_too_long(long, max_prompt_tokens)
+    dropped = len(samples) - len(prompts)
+    return RenderedPrompts(
+        prompts=tuple(prompts),
+        dropped=dropped,
+        truncated=len(long) - dropped,
+        warnings=_warnings(tokenizer, long, dropped, len(samples), max_prompt_tokens),
+    )
+
+
+def _render(sample: Sample, tokenizer: PreTrainedTokenizerBase) -> str:
+    try:
+        return render_text(sample.messages, tokenizer)
+    except DataError as error:
+        raise DataError(f"sample {sample.id}: {error.message}", hint=error.hint) from error
+
+
+def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:
+    return DataError(
+        f"sample {sample.id}: its prompt has {tokens} tokens, and at most {limit} are allowed",
+        hint="Raise dataset.max_prompt_tokens, or set dataset.over_long to drop or truncate.",
+    )
+
+
+def _all_too_long(lengths: Sequence[int], limit: int | None) -> DataError:
+    return DataError(
+        f"every prompt is too long: all {len(lengths)} were dropped; they have {min(lengths)} to {max(lengths)} tokens, "
+        f"and at most {limit} are allowed",
+        hint="Raise dataset.max_prompt_tokens, or lower rollout.max_completion_tokens where the model's context is the "
+        "limit, or set dataset.over_long to truncate.",
+    )
+
+
+def _warnings(
+    tokenizer: PreTrainedTokenizerBase, long: Sequence[int], dropped: int, samples: int, limit: int | None
+) -> tuple[str, ...]:
+    fate = "are left out" if dropped else "lost their beginning"
+    length = f"{len(long)} of {samples} prompts have more than {limit} tokens and {fate}" if long else None
+    return tuple(warning for warning in (template_warning(tokenizer), length) if warning)
