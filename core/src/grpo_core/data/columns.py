@@ -23,7 +23,7 @@ from grpo_core.errors import DataError
 from grpo_core.types import Message, Sample
 from grpo_core.types.reserved import RESERVED_NAMES
 
-__all__ = ["Mapped", "check_names", "check_renames", "map_row", "rename"]
+__all__ = ["Mapped", "check_names", "check_renames", "map_row", "rename", "with_system"]
 
 CHAT_COLUMNS = ("messages", "conversations")
 TEXT_COLUMNS = ("query", "prompt", "input", "instruction", "question", "problem")
@@ -32,9 +32,7 @@ IMAGE_COLUMNS = ("images", "image")
 HISTORY_COLUMN = "history"
 RESPONSE_COLUMN = "response"
 
-_RESPONSE_KEPT = (
-    f"a final assistant turn left the prompt; the row has a column {RESPONSE_COLUMN} already, which is kept"
-)
+_RESPONSE_KEPT = f"a final assistant turn left the prompt, and the row had a column {RESPONSE_COLUMN}, which is kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +179,8 @@ def _named(columns: Sequence[str]) -> str:
     return f"column {columns[0]}" if len(columns) == 1 else f"columns {' and '.join(columns)}"
 
 
-def with_system(sample: Sample, system: str | None) -> Sample:
-    """The sample with a system message in front, unless it has one of its own."""
-    if system is None or any(message.role == "system" for message in sample.messages):
+def with_system(sample: Sample, system: str) -> Sample:
+    """The sample with a system message in front, unless it has one of its own; empty: none is added."""
+    if not system or any(message.role == "system" for message in sample.messages):
         return sample
     return replace(sample, messages=(Message(role="system", content=system), *sample.messages))

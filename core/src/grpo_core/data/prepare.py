@@ -15,12 +15,11 @@ from typing import cast
 from grpo_core.data.columns import Mapped, check_names, check_renames, map_row, rename, with_system
 from grpo_core.data.images import locate
 from grpo_core.data.row import Row
-from grpo_core.data.sources import Purpose, makes_rows, read_rows, without_sampling
+from grpo_core.data.sources import Purpose, read_rows, without_sampling
 from grpo_core.errors import DataError, GrpoError, PluginError
 from grpo_core.plugins.faults import describe
 from grpo_core.plugins.targets import build_target
 from grpo_core.protocols import Preprocessor
-from grpo_core.recipe.paths import read_text_setting
 from grpo_core.recipe.plan import LaunchPlan, PlannedComponent, PlannedDataset
 from grpo_core.recipe.schema import DataSettings
 from grpo_core.types import BuildContext, Sample
@@ -103,12 +102,12 @@ def load_samples(
 ) -> LoadedSamples:
     """Read a dataset (its first `limit` rows) and make samples of its rows.
 
-    A sample's id is the split and the position of its row: `train-000012`. Raises `DataError` that names the row and
-    the column for the first row that cannot be used, and when no row is left.
+    `settings.system` is the text itself. A sample's id is the split and the position of its row: `train-000012`.
+    Raises `DataError` that names the row and the column for the first row that cannot be used, and when no row is left.
     """
     rows = read_rows(dataset, split=split, seed=seed, limit=limit)
     check_renames((name for row in rows for name in row.columns), settings.columns)
-    system = None if settings.system is None else read_text_setting(settings.system).strip()
+    system = (settings.system or "").strip()
     to_sample = _mapper(dataset.preprocess, context)
     samples: list[Sample] = []
     notes: Counter[str] = Counter()
@@ -117,7 +116,7 @@ def load_samples(
         if mapped is not None:
             notes.update(mapped.notes)
             sample_id = f"{split}-{row.index:06d}"
-            samples.append(replace(with_system(mapped.sample, system or None), id=sample_id))
+            samples.append(replace(with_system(mapped.sample, system), id=sample_id))
     if not samples:
         raise DataError(f"{dataset.reference}: no row is left: {len(rows)} were read, {_PREPROCESSED}")
     columns = frozenset(name for sample in samples for name in sample.columns)
@@ -143,7 +142,7 @@ def _mapper(component: PlannedComponent | None, context: BuildContext) -> Callab
             sample = preprocess(dict(row.columns))
         except GrpoError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a plugin's code raises
+        except Exception as error:  # whatever a plugin's code raises
             raise DataError(f"the preprocessor '{name}' failed: {describe(error)}") from error
         if sample is not None and not isinstance(sample, Sample):
             raise DataError(f"the preprocessor '{name}' gave {type(sample).__name__}; it must give a Sample or None")
@@ -188,7 +187,7 @@ def _with_all(sample: Sample, columns: Iterable[str]) -> Sample:
 def _load_evaluation(plan: LaunchPlan, context: BuildContext) -> LoadedSamples | None:
     """Evaluation samples that do not come out of the training rows; None: there are none of their own."""
     settings, dataset = plan.recipe.dataset, plan.evaluation
-    if dataset is None and settings.evaluation_rows is not None and makes_rows(plan.dataset):
+    if dataset is None and settings.evaluation_rows is not None and plan.dataset.source is not None:
         dataset = without_sampling(plan.dataset)
     if dataset is None:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import Any, Literal, cast
 
@@ -13,11 +12,11 @@ from grpo_core.data.hub import read_hub
 from grpo_core.data.row import Row
 from grpo_core.errors import DataError, GrpoError, PluginError
 from grpo_core.plugins.faults import describe
-from grpo_core.plugins.references import Reference, parse_reference
+from grpo_core.plugins.references import Reference, check_details, parse_reference
 from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.plan import PlannedDataset
 
-__all__ = ["Purpose", "makes_rows", "read_rows", "without_sampling"]
+__all__ = ["Purpose", "read_rows", "without_sampling"]
 
 Purpose = Literal["train", "evaluation"]
 
@@ -31,17 +30,13 @@ def read_rows(dataset: PlannedDataset, *, split: Purpose, seed: int, limit: int 
     there are fewer rows than asked for.
     """
     reference = parse_reference(dataset.reference)
-    if makes_rows(dataset):
+    if dataset.source is not None:
+        check_details(reference, (), rows=True)
         return _from_source(dataset, split, seed, _smaller(reference.rows, limit))
     rows = _sampled(_read(reference, split), reference.rows, seed, dataset.reference)
     if limit is not None and limit > len(rows):
         raise _too_few(dataset.reference, limit, len(rows))
     return rows[:limit]
-
-
-def makes_rows(dataset: PlannedDataset) -> bool:
-    """Whether the rows are made by a plugin, and not read from a file or hub."""
-    return dataset.source is not None and "path" not in parse_reference(dataset.reference).details
 
 
 def without_sampling(dataset: PlannedDataset) -> PlannedDataset:
@@ -52,22 +47,16 @@ def without_sampling(dataset: PlannedDataset) -> PlannedDataset:
 
 def _read(reference: Reference, split: Purpose) -> list[Row]:
     asked = reference.details.get("split")
-    if path := reference.details.get("path"):
-        return read_path(Path(path), split=asked, purpose=split)
     if reference.form == "path":
+        check_details(reference, ("split",), rows=True)
         return read_path(reference.path, split=asked, purpose=split)
-    if reference.hub == "ms":
-        raise DataError(
-            f"{reference}: ModelScope ids cannot be read",
-            hint="Many datasets are on Hugging Face too, as hf:owner/name. Or download the files and give their folder: "
-            "./folder, or countdown?path=./folder with a registered preprocessor.",
-        )
-    if reference.form == "hub" or reference.may_be_hub_id:
-        subset = reference.details.get("subset")
-        return read_hub(reference.value, subset=subset, split=asked, purpose=split)
+    check_details(reference, ("split", "subset"), rows=True)
+    if reference.hub == "hf":
+        return read_hub(reference.value, subset=reference.details.get("subset"), split=asked, purpose=split)
     raise DataError(
-        f"{reference}: has no rows of its own",
-        hint=f"Say where they are: {reference.value}?path=./rows.parquet, or use a file or hf:owner/name directly.",
+        f"{reference}: ModelScope ids cannot be read",
+        hint="Many datasets are on Hugging Face too, as hf:owner/name. Or download the files and give their folder: "
+        "./folder, or countdown?path=./folder with a registered preprocessor.",
     )
 
 

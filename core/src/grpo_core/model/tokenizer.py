@@ -18,7 +18,6 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
-from grpo_core.recipe.paths import read_text_setting
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.types import Message
 
@@ -141,7 +140,7 @@ def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
 
 def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
     if model.chat_template is not None:
-        tokenizer.chat_template = read_text_setting(model.chat_template)
+        tokenizer.chat_template = model.chat_template
         _check_template(tokenizer, model.chat_template)
     elif not tokenizer.chat_template:
         # Stored in the tokenizer, so the exported model carries the form it was trained on.
