@@ -1,0 +1,122 @@
+"""Rewards built and bound at launch: everything that is wrong with them is found before a model loads.
+
+Place in the flow: plan + the dataset's columns → **checked rewards** … completions → call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from grpo_core.errors import GrpoError, RewardError
+from grpo_core.plugins.targets import build_target
+from grpo_core.recipe.plan import PlannedReward
+from grpo_core.reward.binding import Binding, bind
+from grpo_core.types import BuildContext, Sample
+from grpo_core.types.reserved import RESERVED_NAMES
+
+__all__ = ["BoundReward", "check_rewards", "claim_warnings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundReward:
+    """A reward that can be called."""
+
+    planned: PlannedReward
+    """How it is used."""
+    function: Callable[..., object]
+    """What is called."""
+    binding: Binding
+    """With which arguments."""
+
+    def claims(self, sample: Sample) -> bool:
+        """Whether it is meant for the sample: by its tasks, where the sample has one."""
+        return claims(self.planned, sample.task)
+
+
+def claims(planned: PlannedReward, task: str | None) -> bool:
+    """Whether a reward is meant for a task. A sample without a `task` goes to every reward, as does a reward without
+    `tasks` get every sample."""
+    return task is None or not planned.tasks or task in planned.tasks
+
+
+def check_rewards(
+    rewards: Sequence[PlannedReward], columns: Iterable[str], context: BuildContext
+) -> tuple[BoundReward, ...]:
+    """Build all rewards and bind them to the dataset's columns.
+
+    Raises the one error there is as it is, or a `RewardError` that lists all of them.
+    """
+    columns = frozenset(columns)
+    errors: list[GrpoError] = [*_column_errors(columns), *_name_errors(rewards)]
+    bound: list[BoundReward] = []
+    for planned in rewards:
+        try:
+            bound.append(_check(planned, columns, context))
+        except GrpoError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise RewardError("\n  ".join([f"{len(errors)} problems with the rewards:", *map(str, errors)]))
+    return tuple(bound)
+
+
+def claim_warnings(rewards: Sequence[PlannedReward], samples: Iterable[Sample]) -> tuple[str, ...]:
+    """A sentence for each task of the dataset that no reward is meant for, and each reward that is meant for none."""
+    tasks = Counter(sample.task for sample in samples)
+    unclaimed = [task for task in tasks if not any(claims(reward, task) for reward in rewards)]
+    idle = [reward for reward in rewards if not any(claims(reward, task) for task in tasks)]
+    return (
+        *(
+            f"no reward is meant for task '{task}': its {tasks[task]} samples train nothing "
+            f"(the rewards' tasks: {', '.join(sorted({t for r in rewards for t in r.tasks}))})"
+            for task in unclaimed
+        ),
+        *(
+            f"reward '{reward.name}' is meant for {_quoted(reward.tasks)}, and no sample has such a task"
+            for reward in idle
+            if tasks
+        ),
+    )
+
+
+def _check(planned: PlannedReward, columns: frozenset[str], context: BuildContext) -> BoundReward:
+    if planned.budget_s is not None and (planned.runs_in != "worker" or planned.scope != "sample"):
+        raise RewardError(
+            f"reward '{planned.name}' has a budget of {planned.budget_s:g} s an answer, which only a worker can keep, "
+            f"one sample at a time; it runs in {planned.runs_in}, scope {planned.scope}",
+            hint="Leave out `runs_in`, or set it to `worker`.",
+        )
+    if not math.isfinite(planned.weight):
+        raise RewardError(f"the weight of reward '{planned.name}' is {planned.weight}, not a finite number")
+    component = planned.component
+    function = build_target(component.target, component.options_model, component.options, context)
+    binding = bind(function, name=planned.name, columns=columns, renames=planned.columns)
+    assert callable(function)
+    return BoundReward(planned=planned, function=function, binding=binding)
+
+
+def _column_errors(columns: frozenset[str]) -> list[RewardError]:
+    return [
+        RewardError(
+            f"the dataset has a column '{column}', a name that means the run's own {column} to every reward",
+            hint=f"Rename the column: --columns {column}=my_{column}, or leave it out of the data.",
+        )
+        for column in sorted(columns & RESERVED_NAMES)
+    ]
+
+
+def _name_errors(rewards: Sequence[PlannedReward]) -> list[RewardError]:
+    counts = Counter(reward.name for reward in rewards)
+    return [
+        RewardError(f"{count} rewards are called '{name}'", hint="Give each its own `name:` in the recipe.")
+        for name, count in counts.items()
+        if count > 1
+    ]
+
+
+def _quoted(tasks: Sequence[str]) -> str:
+    return " and ".join(f"'{task}'" for task in tasks)
