@@ -9,7 +9,7 @@ from grpo_core.errors import RolloutError
 from grpo_core.loop.guards import check_sampler_gap
 from grpo_core.loop.parts import Parts
 from grpo_core.objective.entropy import top_entropy_masks
-from grpo_core.objective.kl import kl_penalty
+from grpo_core.objective.kl import KlEstimator, kl_penalty
 from grpo_core.recipe.schema import Recipe
 from grpo_core.types import Completion, LogprobSpace, ScoredGroup, TokenStats, TrainBatch, TrainGroup, TrainMember
 
@@ -145,7 +145,7 @@ def penalised_totals(
     ]
 
 
-def _sequence_kl(member: TrainMember, estimator: str) -> float:
+def _sequence_kl(member: TrainMember, estimator: KlEstimator) -> float:
     if member.old_logprobs is None or member.reference_logprobs is None:
         raise RolloutError("KL in the reward needs old and reference log-probabilities of every completion")
     return kl_penalty(member.old_logprobs, member.reference_logprobs, estimator)

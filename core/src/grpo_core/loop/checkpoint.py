@@ -1,8 +1,8 @@
 """Checkpoints of a run: written aside and renamed, so that a kill at any instant leaves the last one whole.
 
-    RUN/checkpoints/step-000100/state.json      what the loop must know
-    RUN/checkpoints/step-000100/trainer/        what the trainer backend wrote
-    RUN/final/                                  the model in Hugging Face layout
+RUN/checkpoints/step-000100/state.json      what the loop must know
+RUN/checkpoints/step-000100/trainer/        what the trainer backend wrote
+RUN/final/                                  the model in Hugging Face layout
 """
 
 from __future__ import annotations

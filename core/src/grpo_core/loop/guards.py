@@ -44,7 +44,7 @@ def check_finite(report: StepReport) -> None:
         names = ", ".join(f"{name} = {value}" for name, value in bad.items())
         raise Collapse(
             f"step {report.step}: {names}",
-            hint="resume from the last checkpoint with a lower trainer.learning_rate, or with trainer.max_grad_norm 0.5",
+            hint="go back to the last checkpoint with a lower trainer.learning_rate, or trainer.max_grad_norm 0.5",
         )
 
 

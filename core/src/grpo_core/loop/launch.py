@@ -111,7 +111,9 @@ def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) ->
             hint="bring the old rows back, or go on with the new ones by --allow-changes",
         )
     if state.step >= prepared.total_steps:
-        raise CheckpointError(f"{checkpoint} is at step {state.step} of {prepared.total_steps}: nothing is left to train")
+        raise CheckpointError(
+            f"{checkpoint} is at step {state.step} of {prepared.total_steps}: nothing is left to train"
+        )
 
 
 def check_versions(plan: LaunchPlan) -> None:

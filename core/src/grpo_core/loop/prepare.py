@@ -54,12 +54,8 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     check_rewards(plan.rewards, data.columns, context)
     tokenizer = load_tokenizer(recipe.model)
     limit = prompt_limit(plan)
-    train = render_prompts(
-        data.train, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long
-    )
-    evaluation = render_prompts(
-        data.evaluation, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long
-    )
+    train = render_prompts(data.train, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long)
+    evaluation = render_prompts(data.evaluation, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long)
     if not train.prompts:
         raise DataError(f"all {len(data.train)} training prompts are longer than {limit} tokens")
     check_batch(len(train.prompts), plan.batch.prompts_per_step)

@@ -81,9 +81,7 @@ def roll_and_score(
     return tuple(by_request[id(request)] for request in requests)
 
 
-def estimate_advantages(
-    parts: Parts, scored: Sequence[ScoredGroup], batch: TrainBatch
-) -> tuple[Estimate, TrainBatch]:
+def estimate_advantages(parts: Parts, scored: Sequence[ScoredGroup], batch: TrainBatch) -> tuple[Estimate, TrainBatch]:
     """Advantages of the totals, KL subtracted first where it belongs to the reward."""
     recipe = parts.plan.recipe
     totals = batches.penalised_totals(recipe, scored, batch)

@@ -80,9 +80,7 @@ def started(parts: Parts, progress: Progress) -> RunStarted:
     )
 
 
-def run_steps(
-    parts: Parts, progress: Progress, records: Records, observers: Observers, interrupt: Interrupt
-) -> None:
+def run_steps(parts: Parts, progress: Progress, records: Records, observers: Observers, interrupt: Interrupt) -> None:
     """All steps that are left, until the end or an interrupt."""
     run, total = parts.plan.recipe.run, parts.prepared.total_steps
     guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
@@ -93,13 +91,9 @@ def run_steps(
     for step in range(first, total + 1):
         if interrupt.requested:
             return
-        result = run_step(
-            parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first
-        )
+        result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
         guard_error = _caught(guard, result.report)
-        progress.state = replace(
-            progress.state, step=step, version=result.version, zero_reward_steps=guard.streak
-        )
+        progress.state = replace(progress.state, step=step, version=result.version, zero_reward_steps=guard.streak)
         report = result.report
         if evaluation_due(parts, step):
             progress.last_evaluation = evaluate_now(parts, progress)

@@ -18,7 +18,7 @@ from rich.text import Text
 from grpo_core.observe.summary import closing_lines, evaluation_line, seconds_text, step_fields
 from grpo_core.types import RunOutcome, RunStarted, ScoredGroup, StepReport
 
-__all__ = ["ConsoleView"]
+__all__ = ["ConsoleView", "view"]
 
 _SHOWN_CHARACTERS = 1200
 
@@ -108,9 +108,15 @@ def _completion_panel(report: StepReport) -> RenderableType:
 
 
 def _scores(scored: ScoredGroup, index: int) -> str:
-    values = [f"{name} {outcomes[index]:.2f}" for name, outcomes in scored.outcomes.items() if _is_score(outcomes[index])]
+    values = [
+        f"{name} {outcomes[index]:.2f}" for name, outcomes in scored.outcomes.items() if _is_score(outcomes[index])
+    ]
     return "  ".join(values)
 
 
 def _is_score(outcome: object) -> bool:
     return isinstance(outcome, float | int)
+
+
+view = ConsoleView()
+"""The one this process shows its run on."""

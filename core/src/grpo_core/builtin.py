@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from grpo_core.plugins.hookspecs import hookimpl
 from grpo_core.plugins.specs import RewardSpec, RolloutSpec, TrainerSpec
+from grpo_core.types.report import RunOutcome, RunStarted, StepReport
 
 
 @hookimpl
@@ -64,3 +65,27 @@ def grpo_trainer_backends() -> Iterable[TrainerSpec]:
         options="grpo_core.trainer.options:TorchTrainerOptions",
         capabilities=frozenset({"weights:shared", "weights:stream"}),
     )
+
+
+@hookimpl
+def grpo_run_started(started: RunStarted) -> None:
+    """Open the console's view of the run."""
+    from grpo_core.observe.console import view
+
+    view.run_started(started)
+
+
+@hookimpl
+def grpo_step_finished(report: StepReport) -> None:
+    """Show a step."""
+    from grpo_core.observe.console import view
+
+    view.step_finished(report)
+
+
+@hookimpl
+def grpo_run_finished(outcome: RunOutcome) -> None:
+    """Say how it went."""
+    from grpo_core.observe.console import view
+
+    view.run_finished(outcome)
