@@ -6,6 +6,7 @@ touches the network. Dropout is off everywhere: the policy that is trained is th
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ __all__ = [
 
 CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 SHOWN_NAMES = 3
+REASON_WIDTH = 240
 
 
 def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | None = None) -> Any:
@@ -50,10 +52,11 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
                 dtype=dtype,
                 attn_implementation=attention,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # so that they can be named below
                 **_where(model),
             )
     except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
-        _fail(model, f"the weights cannot be loaded: {_first_lines(error)}")
+        _fail(model, f"the weights cannot be loaded: {_reason(error)}")
     _require_all_weights(model, info)
     disable_dropout(loaded)
     return loaded.eval()
@@ -65,7 +68,7 @@ def model_config(model: ModelSettings) -> Any:
     try:
         config = transformers.AutoConfig.from_pretrained(model.path, **_where(model))
     except (OSError, ValueError, ImportError) as error:
-        _fail(model, f"its config.json cannot be read: {_first_lines(error)}")
+        _fail(model, f"its config.json cannot be read: {_reason(error)}")
     _require_causal(model, config)
     return config
 
@@ -149,15 +152,16 @@ def _require_causal(model: ModelSettings, config: Any) -> None:
 
 
 def _require_all_weights(model: ModelSettings, info: dict[str, Any]) -> None:
+    for name, in_files, in_config in sorted(info["mismatched_keys"]):
+        _fail(model, f"{name} has the shape {list(in_files)} in its files and {list(in_config)} by its config.json")
     missing = sorted(info["missing_keys"])
     if missing:
         shown = ", ".join(missing[:SHOWN_NAMES]) + (", …" if len(missing) > SHOWN_NAMES else "")
         _fail(model, f"its files lack {len(missing)} weights of the model: {shown}; random ones would take their place")
 
 
-def _first_lines(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:SHOWN_NAMES]) or type(error).__name__
+def _reason(error: Exception) -> str:
+    return textwrap.shorten(str(error), REASON_WIDTH, placeholder=" …") or type(error).__name__
 
 
 def _fail(model: ModelSettings, message: str) -> NoReturn:

@@ -1,0 +1,241 @@
+"""The `torch` trainer: owns the weights, gives log-probabilities, makes optimiser updates.
+
+    TrainBatch → micro-batches → policy → loss → backward, each in turn → norm → AdamW → UpdateReport
+
+One process. What several need is prepared, not done: the denominators come with the batch, there is always a
+micro-batch, everything that touches weights runs inside `PolicyModule.forward`, and whether to step is decided once,
+after the last backward pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from grpo_core.backends import BackendContext
+from grpo_core.errors import Collapse, TrainerError
+from grpo_core.model.load import load_model, without_progress_bars
+from grpo_core.model.tokenizer import load_tokenizer
+from grpo_core.objective.logprobs import TokenLogprobs
+from grpo_core.objective.loss import Denominators, compute_loss
+from grpo_core.objective.sums import MetricSums
+from grpo_core.trainer import checkpoint
+from grpo_core.trainer.microbatch import MicroBatch, Row, collate, pack, rows_for_loss, rows_of
+from grpo_core.trainer.optimiser import Optimiser
+from grpo_core.trainer.options import TorchTrainerOptions
+from grpo_core.trainer.policy import PolicyModule
+from grpo_core.trainer.schedule import learning_rate
+from grpo_core.types import TokenStats, TrainBatch, UpdateReport
+
+__all__ = ["TorchTrainer", "make"]
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def make(options: TorchTrainerOptions, context: BackendContext) -> TorchTrainer:
+    """Load the policy, and the reference model where the objective has a KL term."""
+    return TorchTrainer(options, context)
+
+
+class TorchTrainer:
+    """Implements `TrainerBackend`. Between updates the model is in eval mode and has no gradients."""
+
+    def __init__(self, options: TorchTrainerOptions, context: BackendContext) -> None:
+        self._context = context
+        self._settings = context.trainer
+        self._objective = context.objective
+        self._device = _device(options.device)
+        self._tokenizer = load_tokenizer(context.model)
+        self._policy = self._load(options)
+        if self._settings.gradient_checkpointing:
+            _checkpoint_layers(self._policy.model)
+        self._reference = self._load(options).requires_grad_(False) if self._objective.beta > 0 else None
+        self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
+        self._updates = 0
+
+    def _load(self, options: TorchTrainerOptions) -> PolicyModule:
+        model = load_model(self._context.model, DTYPES[self._settings.precision], attention=options.attention)
+        return PolicyModule(model, chunk_tokens=options.chunk_tokens).to(self._device).eval()
+
+    @torch.no_grad()
+    def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
+        """Per-token numbers of every member, in the loss or not."""
+        module = self._policy if of == "policy" else self._reference
+        if module is None:
+            raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
+        raw = _needs_raw(batch)
+        numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
+        for rows in pack(rows_of(batch), self._settings.micro_batch_tokens):
+            micro = collate(rows, self._device)
+            computed = module(micro.inputs, temperature=batch.temperature, raw=raw)
+            kinds = [values.tolist() for values in computed if values is not None]
+            start = 0
+            for row in rows:
+                end = start + len(row.member.token_ids)
+                numbers[row.group, row.index] = tuple(tuple(values[start:end]) for values in kinds)
+                start = end
+        return _token_stats(batch, numbers, raw)
+
+    def update(self, batch: TrainBatch) -> UpdateReport:
+        """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
+        were; the schedule counts the update all the same."""
+        rows, skipped = rows_for_loss(batch, self._objective)
+        packs = pack(rows, self._settings.micro_batch_tokens)
+        rate = learning_rate(self._updates, self._settings, self._context.total_updates)
+        self._updates += 1
+        self._optimiser.begin()
+        try:
+            loss, sums, slots = self._accumulate(batch, packs)
+            norm = self._optimiser.grad_norm()
+            self._require_finite(batch, loss, norm.item())
+            self._optimiser.step(rate, norm)
+        finally:
+            self._optimiser.end()
+        tokens = sum(row.length for row in rows)
+        return UpdateReport(
+            metrics={
+                **sums.finalise(),
+                "trainer/loss": loss,
+                "trainer/grad_norm": norm.item(),
+                "trainer/learning_rate": rate,
+                "trainer/micro_batches": float(len(packs)),
+                "trainer/tokens": float(tokens),
+                "trainer/padding_share": 1.0 - tokens / slots,
+                "trainer/skipped_sequences": float(skipped),
+            }
+        )
+
+    def _accumulate(self, batch: TrainBatch, packs: Sequence[Sequence[Row]]) -> tuple[float, MetricSums, int]:
+        """Forward and backward of every micro-batch: the loss of the update, the sums of its metrics, slots used."""
+        denominators = Denominators.of(batch)
+        sums, losses, slots = MetricSums.none(self._device), [], 0
+        # Hugging Face layers recompute their activations in training mode only. Otherwise eval mode is safer: code that
+        # a model's repository ships may hold a dropout that no setting reaches.
+        self._policy.train(self._settings.gradient_checkpointing)
+        try:
+            for rows in packs:
+                micro = collate(rows, self._device)
+                result = compute_loss(micro.loss_inputs(self._compute(batch, micro)), denominators, self._objective)
+                result.loss.backward()  # type: ignore[no-untyped-call]
+                self._optimiser.collect()
+                losses.append(result.loss.detach())
+                sums, slots = sums + result.sums, slots + micro.slots
+        finally:
+            self._policy.eval()
+        return torch.stack(losses).sum().item(), sums, slots
+
+    def _compute(self, batch: TrainBatch, micro: MicroBatch) -> TokenLogprobs:
+        computed: TokenLogprobs = self._policy(
+            micro.inputs,
+            temperature=batch.temperature,
+            with_entropy_grad=self._objective.entropy_bonus > 0,
+            raw=_needs_raw(batch),
+        )
+        return computed
+
+    def _require_finite(self, batch: TrainBatch, loss: float, norm: float) -> None:
+        if math.isfinite(loss) and math.isfinite(norm):
+            return
+        raise Collapse(
+            f"step {batch.step}, update {self._updates} of {self._context.total_updates}: the loss is {loss:g} and the "
+            f"norm of its gradient {norm:g}; the weights are as they were before this update",
+            hint="go on from a checkpoint with a longer warm-up or a lower trainer.learning_rate (it is "
+            f"{self._settings.learning_rate:g}); with trainer.precision bf16, try fp32; look at the last completions "
+            "for text that fell apart before",
+        )
+
+    @property
+    def policy_path(self) -> Literal["unchecked", "chunked", "plain"]:
+        """How the policy's log-probabilities are computed, as its check on the first batch decided."""
+        return self._policy.path
+
+    def module(self) -> nn.Module:
+        """The live Hugging Face model."""
+        model: nn.Module = self._policy.model
+        return model
+
+    def iter_weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Every weight and saved buffer under its Hugging Face name, tied ones once under the first of their names."""
+        model = self.module()
+        for name, parameter in model.named_parameters():
+            yield name, parameter.detach()
+        saved = model.state_dict().keys()
+        yield from ((name, buffer) for name, buffer in model.named_buffers() if name in saved)
+
+    def save(self, directory: Path) -> None:
+        """Write weights, AdamW's numbers and the count of updates."""
+        progress = checkpoint.Progress(updates=self._updates, precision=self._settings.precision)
+        checkpoint.write(directory, progress, self._state(), self._optimiser.state())
+
+    @torch.no_grad()
+    def restore(self, directory: Path) -> None:
+        """Go back to what `save` wrote, exactly; everything is read and checked before anything changes."""
+        progress = checkpoint.read_progress(directory, precision=self._settings.precision)
+        state = self._state()
+        weights, optimizer = checkpoint.read_tensors(directory, like=state)
+        for name, tensor in state.items():
+            tensor.copy_(weights[name])
+        self._optimiser.write_back()
+        self._optimiser.load_state(optimizer)
+        self._updates = progress.updates
+
+    def _state(self) -> dict[str, Tensor]:
+        """The weights in full precision, by name; the tensors themselves."""
+        return {name: self._optimiser.masters.get(name, tensor) for name, tensor in self.iter_weights()}
+
+    def export(self, directory: Path) -> None:
+        """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        with without_progress_bars():
+            self._policy.model.save_pretrained(directory)
+        self._tokenizer.save_pretrained(directory)
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        del self._policy, self._reference, self._optimiser
+
+
+def _device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainerError(
+            "trainer.options.device is cuda, and PyTorch sees no GPU here",
+            hint="leave it at auto, or install a build of PyTorch for this machine's driver",
+        )
+    return torch.device(name)
+
+
+def _checkpoint_layers(model: Any) -> None:
+    if not model.supports_gradient_checkpointing:
+        raise TrainerError(
+            f"{type(model).__name__} has no gradient checkpointing",
+            hint="set trainer.gradient_checkpointing to false, and trainer.micro_batch_tokens lower to save memory",
+        )
+    if hasattr(model, "activation_checkpointing_enable"):  # its name from transformers 5.24 on
+        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+    else:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    # It also made the embeddings' output require a gradient, for adapters. Ours does, and generation has no use for it.
+    model.disable_input_require_grads()
+
+
+def _needs_raw(batch: TrainBatch) -> bool:
+    """Whether the sampler's log-probabilities are of another distribution than the policy's own."""
+    return batch.logprob_space == "raw" and batch.temperature != 1.0
+
+
+def _token_stats(
+    batch: TrainBatch, numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]], raw: bool
+) -> TokenStats:
+    def kind(index: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        return tuple(
+            tuple(numbers[g, m][index] if member.token_ids else () for m, member in enumerate(group.members))
+            for g, group in enumerate(batch.groups)
+        )
+
+    return TokenStats(logprobs=kind(0), entropies=kind(1), space_logprobs=kind(2) if raw else None)

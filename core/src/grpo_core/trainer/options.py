@@ -1,0 +1,22 @@
+"""Options of the `torch` trainer; what every trainer has is in `recipe/schema.py` (`TrainerSettings`)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["TorchTrainerOptions"]
+
+
+class TorchTrainerOptions(BaseModel):
+    """How the `torch` trainer uses its machine; none of it changes what is computed, save for rounding."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the model lives; auto: a GPU when there is one."""
+    attention: Literal["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"] | None = None
+    """Implementation of attention, by transformers' name; default: what transformers chooses for the model."""
+    chunk_tokens: int | None = Field(default=None, ge=1)
+    """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""
