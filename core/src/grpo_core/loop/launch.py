@@ -31,6 +31,7 @@ def launch(plan: LaunchPlan, *, dry_run: bool = False) -> int:
         return 0
     run_dir = create_run_dir(plan)
     plan.write(run_dir)
+    print(f"run folder: {run_dir}", flush=True)
     return exit_code(train(plan, run_dir, prepared, None))
 
 
@@ -111,9 +112,7 @@ def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) ->
             hint="bring the old rows back, or go on with the new ones by --allow-changes",
         )
     if state.step >= prepared.total_steps:
-        raise CheckpointError(
-            f"{checkpoint} is at step {state.step} of {prepared.total_steps}: nothing is left to train"
-        )
+        raise CheckpointError(f"{checkpoint} is step {state.step} of {prepared.total_steps}: nothing is left to train")
 
 
 def check_versions(plan: LaunchPlan) -> None:

@@ -6,20 +6,21 @@ Everything a user can get wrong in data, rewards and settings is found here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from grpo_core.data.fingerprint import fingerprint
-from grpo_core.data.prepare import load_data
 from grpo_core.data.preflight import preflight_warnings
+from grpo_core.data.prepare import load_data
 from grpo_core.data.prompts import Prompt, render_prompts
 from grpo_core.data.sampler import check_batch
-from grpo_core.errors import DataError, Problem, RecipeError
+from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import context_length
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective import presets
 from grpo_core.recipe.numbers import total_steps
 from grpo_core.recipe.plan import LaunchPlan
-from grpo_core.reward.scoring import check_rewards, claim_warnings
+from grpo_core.reward.check import check_rewards, claim_warnings
 from grpo_core.types import BuildContext
 
 __all__ = ["Prepared", "prepare"]
@@ -53,11 +54,10 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     data = load_data(plan, context)
     check_rewards(plan.rewards, data.columns, context)
     tokenizer = load_tokenizer(recipe.model)
-    limit = prompt_limit(plan)
-    train = render_prompts(data.train, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long)
-    evaluation = render_prompts(data.evaluation, tokenizer, max_prompt_tokens=limit, over_long=recipe.dataset.over_long)
-    if not train.prompts:
-        raise DataError(f"all {len(data.train)} training prompts are longer than {limit} tokens")
+    render = partial(
+        render_prompts, tokenizer=tokenizer, max_prompt_tokens=prompt_limit(plan), over_long=recipe.dataset.over_long
+    )
+    train, evaluation = render(data.train), render(data.evaluation)
     check_batch(len(train.prompts), plan.batch.prompts_per_step)
     return Prepared(
         train=train.prompts,
@@ -69,6 +69,7 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
         warnings=(
             *data.warnings,
             *train.warnings,
+            *evaluation.warnings,
             *preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts),
             *claim_warnings(plan.rewards, data.train),
             *presets.warnings(recipe.objective, updates_per_step=plan.batch.updates_per_step),

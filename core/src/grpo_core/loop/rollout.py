@@ -67,9 +67,7 @@ def generate(backend: RolloutBackend, requests: Sequence[RolloutRequest]) -> Ite
     waiting = {id(request): request for request in requests}
     for group in backend.generate(requests):
         if waiting.pop(id(group.request), None) is None:
-            raise RolloutError(
-                f"the rollout backend answered a request for sample {group.sample.id!r} that is not open"
-            )
+            raise RolloutError(f"the rollout backend answered for sample {group.sample.id!r}, which was not asked for")
         _check_group(group)
         yield group
     if waiting:

@@ -18,7 +18,7 @@ from grpo_core.loop import batches, metrics
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate, step_requests
 from grpo_core.loop.timing import Clock
-from grpo_core.reward.scoring import reward_metrics
+from grpo_core.reward.metrics import reward_metrics
 from grpo_core.types import ScoredGroup, StepReport, TrainBatch, UpdateReport
 
 __all__ = ["StepResult", "run_step"]

@@ -49,6 +49,7 @@ def train(plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path 
         with open_parts(plan, run_dir, prepared) as parts, catch_interrupt() as interrupt:
             if checkpoint is not None:
                 parts.trainer.restore(checkpoint / "trainer")
+            evaluate_first(parts, progress, records)
             observers.run_started(started(parts, progress))
             run_steps(parts, progress, records, observers, interrupt)
             finish(parts, progress)
@@ -77,7 +78,15 @@ def started(parts: Parts, progress: Progress) -> RunStarted:
         plan=parts.plan.model_dump(mode="json"),
         first_step=progress.state.step + 1,
         total_steps=parts.prepared.total_steps,
+        evaluation=progress.last_evaluation,
     )
+
+
+def evaluate_first(parts: Parts, progress: Progress, records: Records) -> None:
+    """The evaluation before training: what every later one is compared with."""
+    if progress.state.step == 0 and parts.prepared.evaluation:
+        progress.first_evaluation = progress.last_evaluation = evaluate_now(parts, progress)
+        records.write_evaluation(progress.first_evaluation)
 
 
 def run_steps(parts: Parts, progress: Progress, records: Records, observers: Observers, interrupt: Interrupt) -> None:
@@ -85,9 +94,6 @@ def run_steps(parts: Parts, progress: Progress, records: Records, observers: Obs
     run, total = parts.plan.recipe.run, parts.prepared.total_steps
     guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
     first = progress.state.step + 1
-    if first == 1 and parts.prepared.evaluation:
-        progress.first_evaluation = progress.last_evaluation = evaluate_now(parts, progress)
-        records.write_evaluation(progress.first_evaluation)
     for step in range(first, total + 1):
         if interrupt.requested:
             return

@@ -38,7 +38,8 @@ class ConsoleView:
         self._started = time.monotonic()
         self._first_step = started.first_step
         self._show_every = _shown_every(started)
-        self._console.print(f"run folder: {started.run_dir}")
+        if started.evaluation is not None:
+            self._console.print(f"before training: {evaluation_line(started.evaluation.metrics)}")
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("step"),
@@ -108,14 +109,8 @@ def _completion_panel(report: StepReport) -> RenderableType:
 
 
 def _scores(scored: ScoredGroup, index: int) -> str:
-    values = [
-        f"{name} {outcomes[index]:.2f}" for name, outcomes in scored.outcomes.items() if _is_score(outcomes[index])
-    ]
-    return "  ".join(values)
-
-
-def _is_score(outcome: object) -> bool:
-    return isinstance(outcome, float | int)
+    outcomes = {name: values[index] for name, values in scored.outcomes.items()}
+    return "  ".join(f"{name} {score:.2f}" for name, score in outcomes.items() if isinstance(score, float))
 
 
 view = ConsoleView()

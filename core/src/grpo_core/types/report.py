@@ -27,6 +27,8 @@ class RunStarted:
     """The step that comes next, from 1."""
     total_steps: int
     """The last step."""
+    evaluation: EvaluationReport | None = None
+    """The one before training, when the run begins and has held-out rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
