@@ -1,0 +1,169 @@
+"""Local files: plain JSON with mixed types, CSV, Parquet, folders; every error names file and line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from grpo_core.data.files import read_path
+from grpo_core.data.row import Row
+from grpo_core.errors import DataError
+
+
+def read(path: Path, *, split: str | None = None, purpose: str = "train") -> list[Row]:
+    return read_path(path, split=split, purpose=purpose)
+
+
+def columns(path: Path) -> list[dict[str, object]]:
+    return [dict(row.columns) for row in read(path)]
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def test_json_lines_keep_their_types_even_where_a_column_mixes_them(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", '{"query":"a","solution":42}\n{"query":"b","solution":"x+1"}\n')
+    assert columns(file) == [{"query": "a", "solution": 42}, {"query": "b", "solution": "x+1"}]
+
+
+def test_rows_say_which_line_they_are_and_blank_lines_count_but_are_no_rows(tmp_path: Path) -> None:
+    rows = read(write(tmp_path / "a.jsonl", '\n{"q": 1}\n  \r\n{"q": 2}\n\n'))
+    assert [(row.index, row.place, row.folder) for row in rows] == [
+        (0, "a.jsonl line 2", tmp_path),
+        (1, "a.jsonl line 4", tmp_path),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv"])
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path, name: str) -> None:
+    text = 'query\n"1"\n' if name == "a.csv" else '{"query": "1"}'
+    assert columns(write(tmp_path / name, "\ufeff" + text)) == [{"query": "1"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"q": 1}, {"q": "x"}]', '{"q": 1}\n{"q": "x"}\n', '[\n {"q": 1},\n {"q": "x"}\n]\n'],
+)
+def test_a_json_file_holds_a_list_or_lines(tmp_path: Path, text: str) -> None:
+    assert columns(write(tmp_path / "a.json", text)) == [{"q": 1}, {"q": "x"}]
+
+
+def test_a_json_file_may_hold_a_single_row(tmp_path: Path) -> None:
+    assert columns(write(tmp_path / "a.json", '{"q": 1}')) == [{"q": 1}]
+
+
+def test_texts_that_look_like_dates_or_schemas_stay_texts(tmp_path: Path) -> None:
+    line = '{"query": "### list: id, when: datetime", "solution": "2024-01-01"}'
+    expected = [{"query": "### list: id, when: datetime", "solution": "2024-01-01"}]
+    assert columns(write(tmp_path / "a.jsonl", line)) == expected
+
+
+def test_unusual_line_separators_inside_a_text_do_not_split_it(tmp_path: Path) -> None:
+    assert columns(write(tmp_path / "a.jsonl", '{"q": "a\u2028b\x85c"}\n')) == [{"q": "a\u2028b\x85c"}]
+    assert columns(write(tmp_path / "a.csv", 'q,r\n"a\u2028b\nc",d\n')) == [{"q": "a\u2028b\nc", "r": "d"}]
+
+
+def test_csv_cells_are_texts(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.csv", "query,solution\n6*7?,42\n\n6*8?,\n")
+    assert columns(file) == [{"query": "6*7?", "solution": "42"}, {"query": "6*8?", "solution": ""}]
+
+
+def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
+    assert columns(write(tmp_path / "a.csv", f"q\n{'x' * 200_000}\n")) == [{"q": "x" * 200_000}]
+
+
+def test_parquet_keeps_lists_structs_and_none(tmp_path: Path) -> None:
+    rows = [{"nums": [1, 2], "meta": {"a": 1}, "x": None}, {"nums": [3], "meta": None, "x": "y"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    assert columns(tmp_path / "a.parquet") == rows
+    assert read(tmp_path / "a.parquet")[1].place == "a.parquet row 2"
+
+
+def test_a_folder_is_all_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+    write(tmp_path / "b.csv", "q\n3\n")
+    write(tmp_path / "a.jsonl", '{"q": 1}\n{"q": 2}\n')
+    write(tmp_path / "README.md", "not rows")
+    write(tmp_path / ".hidden" / "c.jsonl", "{}")
+    rows = read(tmp_path)
+    assert [(row.index, row.columns["q"]) for row in rows] == [(0, 1), (1, 2), (2, "3")]
+    assert rows[2].place == "b.csv line 2"
+
+
+def test_the_test_files_of_a_folder_are_not_trained_on(tmp_path: Path) -> None:
+    write(tmp_path / "train-1.jsonl", '{"q": 1}')
+    write(tmp_path / "train-2.jsonl", '{"q": 2}')
+    write(tmp_path / "test.jsonl", '{"q": 3}')
+    assert [row.columns["q"] for row in read(tmp_path)] == [1, 2]
+    assert [row.columns["q"] for row in read(tmp_path, split="test", purpose="evaluation")] == [3]
+    with pytest.raises(DataError, match="has several splits: test, train"):
+        read(tmp_path, purpose="evaluation")
+
+
+def test_a_folder_written_by_save_to_disk_says_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path / "state.json", "{}")
+    write(tmp_path / "dataset_info.json", "{}")
+    with pytest.raises(DataError, match=r"save_to_disk wrote(.|\n)*to_parquet"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"q": 1}\n{"q": \n', r"a\.jsonl line 2: is not valid JSON: Expecting value"),
+        ("a.jsonl", '["a", "1"]\n', r"a\.jsonl line 1: a row is a JSON object with column names, not list"),
+        ("a.jsonl", f'{{"q": {"9" * 5000}}}', r"a\.jsonl line 1: is not valid JSON: Exceeds the limit"),
+        ("a.jsonl", "", r"a\.jsonl: holds no rows"),
+        ("a.jsonl", "\n \n", r"a\.jsonl: holds no rows"),
+        ("a.json", "", r"a\.json: holds no rows"),
+        ("a.json", "[]", r"a\.json: holds no rows"),
+        ("a.json", '[{"q": 1}, 2]', r"a\.json row 2: a row is a JSON object with column names, not int"),
+        ("a.json", "[1,", r"a\.json: is not valid JSON"),
+        ("a.json", f'{{"q": {"9" * 5000}}}', r"a\.json: is not valid JSON: Exceeds the limit"),
+        ("a.csv", "", r"a\.csv: holds no rows"),
+        ("a.csv", "q,r\n", r"a\.csv: holds no rows"),
+        ("a.csv", "q,q\n1,2\n", r"a\.csv line 1: every column needs a name of its own"),
+        ("a.csv", "q,\n1,2\n", r"a\.csv line 1: every column needs a name of its own"),
+        ("a.csv", "q,r\n1,2\n1,2,3\n", r"a\.csv line 3: 3 cells, but 2 columns"),
+        ("a.csv", 'q\n"1" 2\n', r"a\.csv line 2: is not valid CSV"),
+        ("a.parquet", "no parquet", r"a\.parquet: is not valid Parquet"),
+        ("a.txt", "x", r"a\.txt: \.txt is no kind of file that can be read(.|\n)*\.jsonl, "),
+        ("rows", "x", r"rows: a name without ending is no kind of file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_names_the_file_and_the_line(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read(write(tmp_path / name, text))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv"])
+def test_a_file_in_another_encoding_says_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes('{"q": "Größe"}'.encode("latin-1"))
+    with pytest.raises(DataError, match=r"is not UTF-8 text(.|\n)*Save the file as UTF-8"):
+        read(tmp_path / name)
+
+
+def test_a_missing_file_and_an_empty_folder_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file or folder"):
+        read(tmp_path / "gone.jsonl")
+    with pytest.raises(DataError, match="holds no file that can be read"):
+        read(tmp_path)
+
+
+def test_the_locale_does_not_matter(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", '{"query": "六乘七 Größe 3²"}\n')
+    code = "import sys; from pathlib import Path; from grpo_core.data.files import read_path; "
+    code += "print(ascii(read_path(Path(sys.argv[1]), split=None, purpose='train')[0].columns['query']))"
+    env = {**os.environ, "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([sys.executable, "-c", code, str(file)], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ascii("六乘七 Größe 3²")

@@ -1,0 +1,80 @@
+"""Images of a row, found and placed without decoding one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from grpo_core.data.images import image_refs, locate, place_images
+from grpo_core.errors import DataError
+from grpo_core.types import ImageRef, Message
+
+A, B = ImageRef(source="a.png"), ImageRef(source=b"bytes")
+QUESTION = Message(role="user", content="What is it?")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, ()),
+        ([], ()),
+        ("a.png", (A,)),
+        (b"bytes", (B,)),
+        (["a.png", b"bytes"], (A, B)),
+        ({"bytes": b"bytes", "path": "gone.png"}, (B,)),
+        ([{"bytes": None, "path": "a.png"}], (A,)),
+        ({"url": "a.png"}, (A,)),
+    ],
+)
+def test_every_form_of_an_image_cell_is_read(value: object, expected: tuple[ImageRef, ...]) -> None:
+    assert image_refs(value, column="images") == expected
+
+
+class DecodedImage:
+    """What a PIL image looks like from here."""
+
+    size = (3, 2)
+
+    def save(self, file: IO[bytes], format: str) -> None:
+        file.write(f"{format} of {self.size}".encode())
+
+
+def test_a_decoded_image_is_encoded_again() -> None:
+    assert image_refs(DecodedImage(), column="image") == (ImageRef(source=b"PNG of (3, 2)"),)
+
+
+@pytest.mark.parametrize("value", [42, "", {}, [3.5]])
+def test_what_is_no_image_names_the_column(value: object) -> None:
+    with pytest.raises(DataError, match=r"column images: .* is not an image"):
+        image_refs(value, column="images")
+
+
+def test_a_relative_path_starts_beside_the_data(tmp_path: Path) -> None:
+    (tmp_path / "a.png").touch()
+    assert locate(A, tmp_path) == ImageRef(source=str(tmp_path / "a.png"))
+    assert locate(ImageRef(source="b.png"), tmp_path) == ImageRef(source="b.png")
+    assert locate(A, None) == A
+    assert locate(ImageRef(source="x" * 5000), tmp_path) == ImageRef(source="x" * 5000)
+
+
+def test_images_without_a_placeholder_come_before_the_first_question() -> None:
+    system = Message(role="system", content="Be brief.")
+    placed = place_images((system, QUESTION), (A, B))
+    assert placed == (system, Message(role="user", content="<image><image>What is it?"))
+
+
+def test_placeholders_that_match_stay_where_they_are() -> None:
+    written = (Message(role="user", content="Is <image> like <image>?"),)
+    assert place_images(written, (A, B)) == written
+
+
+def test_a_text_without_images_may_speak_of_the_tag() -> None:
+    written = (Message(role="user", content="What does <image> mean in SVG?"),)
+    assert place_images(written, ()) == written
+
+
+def test_more_placeholders_than_images_is_an_error() -> None:
+    with pytest.raises(DataError, match="has 2 <image>, but the row has 1 images"):
+        place_images((Message(role="user", content="<image> <image>"),), (A,))
