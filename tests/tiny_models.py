@@ -109,15 +109,15 @@ def _llama(**config: Any) -> Any:
 
 
 def _mistral(**config: Any) -> Any:
-    return transformers.MistralForCausalLM(transformers.MistralConfig(sliding_window=8, **config))
+    return transformers.MistralForCausalLM(transformers.MistralConfig(**{"sliding_window": 8, **config}))
 
 
 def _qwen2(**config: Any) -> Any:
-    return transformers.Qwen2ForCausalLM(transformers.Qwen2Config(tie_word_embeddings=True, **config))
+    return transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**{"tie_word_embeddings": True, **config}))
 
 
 def _qwen3(**config: Any) -> Any:
-    return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(tie_word_embeddings=True, **config))
+    return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**{"tie_word_embeddings": True, **config}))
 
 
 def _gemma(**config: Any) -> Any:
