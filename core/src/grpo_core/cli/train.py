@@ -1,11 +1,68 @@
-"""`grpoctl train`."""
+"""`grpoctl train`: settings from a recipe and flags, resolved into a plan, and the run that it describes."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+
+from grpo_core.cli.flags import takes_flags
+from grpo_core.errors import Problem
+
+if TYPE_CHECKING:
+    from grpo_core.recipe.layers import Layer
 
 __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the command line."""
+    """Add the command."""
+    app.command("train")(train)
+
+
+@takes_flags
+def train(
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", metavar="FILE|NAME", help="A recipe; flags and --set win over it.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Stop before the model is loaded; nothing is written.")
+    ] = False,
+    **flags: Any,
+) -> None:
+    """Train a model with GRPO."""
+    from grpo_core.cli.planning import gather, make_plan
+    from grpo_core.recipe.layers import layer_of, merge
+
+    name = _run_name(recipe, flags.get("model"))
+    default = layer_of(("run", "directory"), f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}", "default", base=Path())
+    layer = merge(default, gather(recipe, flags))
+    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=[] if dry_run else _used_folder(layer))
+
+    from grpo_core.loop.launch import launch
+
+    raise typer.Exit(launch(plan, dry_run=dry_run))
+
+
+def _run_name(recipe: str | None, model: str | None) -> str:
+    """What the run is called where nobody says: by its recipe, else by its model."""
+    if recipe is not None:
+        last = recipe.rstrip("/").rpartition("/")[2]
+        return Path(last).stem if last.endswith((".yaml", ".yml", ".toml")) else last
+    return (model or "run").rstrip("/").rpartition("/")[2] or "run"
+
+
+def _used_folder(layer: Layer) -> list[Problem]:
+    """Why the run cannot be written where it should be; the folder is made later."""
+    chosen = layer.values["run"].get("directory") if isinstance(layer.values["run"], dict) else None
+    if not isinstance(chosen, str):
+        return []
+    path, origin = Path(chosen).expanduser(), layer.origin_of(("run", "directory"))
+    if path.is_dir() and any(path.iterdir()):
+        advice = f"`grpoctl resume {chosen}` goes on with a run; for a new one choose another --output"
+        return [Problem(path="run.directory", message=f"'{chosen}' is not empty; {advice}", origin=origin)]
+    if path.exists() and not path.is_dir():
+        return [Problem(path="run.directory", message=f"'{chosen}' is a file; choose another --output", origin=origin)]
+    return []

@@ -6,16 +6,19 @@ Gives a layer; values are validated later.
 
 from __future__ import annotations
 
+import importlib.resources
 import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from grpo_core.errors import Problem, RecipeError
+from grpo_core.errors import PluginError, Problem, RecipeError
+from grpo_core.plugins.catalog import Catalog
+from grpo_core.plugins.specs import RecipeSpec
 from grpo_core.recipe.layers import Layer, make_layer, merge
 from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
 
-__all__ = ["FindRecipe", "is_file_reference", "locate_recipe", "read_recipe"]
+__all__ = ["FindRecipe", "is_file_reference", "locate_recipe", "read_recipe", "registered_recipe"]
 
 FindRecipe = Callable[[str], Path]
 """Gives the file of a registered recipe; raises `UnknownComponent` for a name nothing registers."""
@@ -33,6 +36,20 @@ def locate_recipe(text: str, *, find: FindRecipe, base: Path) -> Path:
     if is_file_reference(text):
         return Path(os.path.abspath(os.path.join(base, os.path.expanduser(text))))
     return find(text)
+
+
+def registered_recipe(name: str, *, catalog: Catalog) -> Path:
+    """The file of a recipe that a plugin ships; raises `UnknownComponent`, or `PluginError` when it is not there."""
+    entry = catalog.get("recipe", name)
+    assert isinstance(entry.spec, RecipeSpec)
+    try:
+        file = Path(str(importlib.resources.files(entry.spec.package) / entry.spec.path))
+    except ModuleNotFoundError:
+        file = Path(entry.spec.path)
+    if not file.is_file():
+        message = f"'{entry.qualified_name}' registers a recipe file that is not there: {entry.spec.path}"
+        raise PluginError(f"{message} in package '{entry.spec.package}'", hint="Report it to the author of the plugin.")
+    return file
 
 
 def read_recipe(file: Path, *, find: FindRecipe) -> Layer:

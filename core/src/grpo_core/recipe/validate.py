@@ -81,7 +81,10 @@ def examine(layer: Layer) -> Examined:
 
 def _complaints(error: ValidationError, values: Any, layer: Layer) -> list[tuple[KeyPath, Problem]]:
     def describe(path: KeyPath) -> tuple[str, str | None]:
-        return display_path(path, values), layer.origin_of(path)
+        origin = layer.origin_of(path)
+        if path not in layer.origins and origin is not None and origin.startswith("--"):
+            origin = None  # a flag set something beside it, which is no reason to name that flag
+        return display_path(path, values), origin
 
     return list(complaints(error, values, Recipe, describe=describe))
 

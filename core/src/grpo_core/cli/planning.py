@@ -1,0 +1,143 @@
+"""From a recipe, flags and `--set` to a launch plan: what `train` and `recipe check | explain` share.
+
+recipe and what it extends < flags < --set  →  examine  →  plugins  →  resolve
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grpo_core.cli.common import load_plugins
+from grpo_core.cli.flags import FLAGS, Flag
+from grpo_core.errors import Problem, RecipeError
+
+if TYPE_CHECKING:
+    from grpo_core.plugins.host import PluginHost
+    from grpo_core.recipe.layers import Layer
+    from grpo_core.recipe.plan import LaunchPlan
+
+__all__ = ["find_recipe", "gather", "make_plan"]
+
+_NEEDED = ("model", "model.path", "dataset", "dataset.use", "rewards")
+_EXAMPLE = (
+    "For example: grpoctl train --model Qwen/Qwen2.5-0.5B-Instruct --dataset rows.jsonl --rewards format_reward\n"
+    "Or take a recipe: grpoctl train --recipe NAME; `grpoctl recipe list` shows their names."
+)
+
+
+def gather(recipe: str | None, flags: Mapping[str, Any]) -> Layer:
+    """Merge all settings; `flags` are the values of the options that `takes_flags` gave the command.
+
+    Problems with single flags are noted in the layer. Raises RecipeError or `UnknownComponent` for the recipe itself.
+    """
+    from grpo_core.recipe.files import locate_recipe, read_recipe
+    from grpo_core.recipe.layers import Layer, merge
+
+    layer = Layer()
+    if recipe is not None:
+
+        def find(name: str) -> Path:
+            return find_recipe(name, flags.get("plugin"))
+
+        layer = read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find)
+    for flag in FLAGS:
+        value = flags.get(flag.parameter)
+        if value is not None and flag.name != "--reward-weights":
+            layer = merge(layer, _layer_of_flag(flag, value))
+    return _with_overrides(_with_weights(layer, flags.get("reward_weights")), flags.get("set_") or ())
+
+
+def make_plan(
+    layer: Layer, *, plugin_files: Sequence[Path] | None = None, problems: Sequence[Problem] = ()
+) -> tuple[LaunchPlan, PluginHost]:
+    """Validate the settings and look up everything they name; raises RecipeError with all problems at once.
+
+    `problems` are those the caller found already. Raises `PluginError` when a required plugin is not there.
+    """
+    from grpo_core.objective import presets
+    from grpo_core.recipe.resolve import resolve
+    from grpo_core.recipe.validate import examine
+
+    examined = examine(layer)
+    found = [*examined.problems, *problems]
+    hint = _EXAMPLE if any(problem.path in _NEEDED for problem in examined.problems) else None
+    if examined.recipe is None:
+        raise RecipeError(found, hint=hint)
+    recipe = examined.recipe
+    host = load_plugins(plugin_files, disable=recipe.plugins.disable, require=recipe.plugins.require)
+    found += [Problem(path="objective", message=text) for text in presets.problems(recipe.objective)]
+    try:
+        return resolve(recipe, layer.dotted_origins(), host=host, problems=found), host
+    except RecipeError as error:
+        raise RecipeError(error.problems, hint=hint) from None
+
+
+def find_recipe(name: str, plugin_files: Sequence[Path] | None = None) -> Path:
+    """The file of a registered recipe. Its plugin need not be sound otherwise, so nothing is printed here."""
+    from grpo_core.recipe.files import registered_recipe
+
+    return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog)
+
+
+def _layer_of_flag(flag: Flag, value: Any) -> Layer:
+    from grpo_core.recipe.layers import layer_of
+    from grpo_core.recipe.syntax import parse_scalar
+
+    if flag.form == "number":
+        return layer_of(flag.path, parse_scalar(value.strip()), flag.name, base=Path())
+    if flag.form == "text":
+        return layer_of(flag.path, value, flag.name, base=Path())
+    problems: list[Problem] = []
+    parsed: Any = dict(_renames(value, problems)) if flag.form == "renames" else list(_names(value, flag, problems))
+    layer = layer_of(flag.path, parsed, flag.name, base=Path())
+    return replace(layer, problems=(*layer.problems, *problems))
+
+
+def _names(text: str, flag: Flag, problems: list[Problem]) -> Iterator[str]:
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    if "" in names:
+        message = f"there is an empty name between the commas of '{text}'"
+        problems.append(Problem(path=flag.path[0], message=message, origin=flag.name))
+    return filter(None, names)
+
+
+def _renames(pairs: Sequence[str], problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for pair in pairs:
+        old, _, new = (part.strip() for part in pair.partition("="))
+        message = None
+        if not (old and new):
+            message = f"'{pair}' is not old=new, as in --columns question=prompt"
+        elif old in seen:
+            message = f"'{old}' is renamed twice"
+        if message is not None:
+            problems.append(Problem(path="dataset.columns", message=message, origin="--columns"))
+            continue
+        seen.add(old)
+        yield old, new
+
+
+def _with_weights(layer: Layer, text: str | None) -> Layer:
+    from grpo_core.recipe.entries import weigh_rewards
+    from grpo_core.recipe.syntax import parse_scalar
+
+    if text is None:
+        return layer
+    return weigh_rewards(layer, [parse_scalar(part.strip()) for part in text.split(",")], origin="--reward-weights")
+
+
+def _with_overrides(layer: Layer, overrides: Sequence[str]) -> Layer:
+    from grpo_core.recipe.entries import apply_override
+    from grpo_core.recipe.overrides import parse_override
+    from grpo_core.recipe.syntax import RecipeSyntaxError
+
+    for text in overrides:
+        try:
+            layer = apply_override(layer, parse_override(text), base=Path())
+        except RecipeSyntaxError as error:
+            problem = Problem(path="", message=error.message, origin="--set")
+            layer = replace(layer, problems=(*layer.problems, problem))
+    return layer

@@ -1,0 +1,135 @@
+"""How much memory a run in one process needs, estimated before anything loads.
+
+With P parameters, b bytes a value (4 in fp32, 2 in bf16), L layers, H hidden size, K key-value heads of size D, V
+vocabulary, S sequences decoded at once, T tokens of the longest sequence (prompt and completion), M tokens of a
+micro-batch (at least T), C tokens of a chunk of logits:
+
+    weights      P b
+    masters      4 P       bf16 only: the fp32 weights that the optimiser changes
+    gradients    4 P       fp32; in bf16 beside the 2 P of the backward pass
+    optimiser    8 P       AdamW's two averages, in fp32
+    reference    P b       when beta > 0
+    KV cache     2 S T L K D b
+    activations  17 M H L b; with gradient checkpointing M H L b + 17 M H b
+    logits       3 · 4 C V: a chunk, in fp32, with two temporaries of its size
+
+Activations are those of a transformer layer whose attention does not keep its scores: Korthikanti et al. 2022,
+arXiv 2205.05198, §4.1, eq. 2, 34 bytes for each 2-byte value of hidden state. Weights, masters, optimiser and
+reference stay; the KV cache lives during the rollout; gradients, activations and logits live during the update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grpo_core.recipe.plan import LaunchPlan
+
+__all__ = ["MemoryEstimate", "ModelShape", "estimate_memory", "mebibytes", "shape_of"]
+
+CHUNK_LOGITS = 2**26
+"""Logits of a chunk, where the trainer's options name no `chunk_tokens`."""
+LAYER_VALUES = 17
+"""Values kept for the backward pass of one layer, as multiples of its hidden state."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelShape:
+    """What of a model decides its memory."""
+
+    parameters: int
+    """Tied ones once."""
+    layers: int
+    """Transformer layers."""
+    hidden: int
+    """Size of a hidden state."""
+    kv_heads: int
+    """Heads of keys and values."""
+    head_dim: int
+    """Size of a head."""
+    vocabulary: int
+    """Logits of a token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEstimate:
+    """Bytes."""
+
+    parts: dict[str, int]
+    """By what they are for; 0 for what the run does not have."""
+    peak: int
+    """The larger of what a rollout and what an update needs at once."""
+
+
+def shape_of(config: object, parameters: int) -> ModelShape | None:
+    """The shape that a Hugging Face config describes; None when it has other names for it."""
+    text_config = getattr(config, "get_text_config", None)
+    config = text_config() if callable(text_config) else config
+    names = ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size")
+    layers, hidden, heads, vocabulary = (getattr(config, name, None) for name in names)
+    if not (isinstance(layers, int) and isinstance(hidden, int)):
+        return None
+    if not (isinstance(heads, int) and isinstance(vocabulary, int)):
+        return None
+    return ModelShape(
+        parameters=parameters,
+        layers=layers,
+        hidden=hidden,
+        kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+        head_dim=getattr(config, "head_dim", None) or hidden // heads,
+        vocabulary=vocabulary,
+    )
+
+
+def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int) -> MemoryEstimate:
+    """Estimate a run whose rollout reads the trainer's own weights; `longest_prompt` in tokens."""
+    lasting = _lasting(plan, shape)
+    cache = _kv_cache(plan, shape, longest_prompt)
+    update = _update(plan, shape, longest_prompt)
+    return MemoryEstimate(
+        parts={**lasting, "KV cache": cache, **update},
+        peak=sum(lasting.values()) + max(cache, sum(update.values())),
+    )
+
+
+def mebibytes(size: int) -> str:
+    """Bytes for people: `512 MiB`, `27.6 GiB`."""
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(1, round(size / 2**20))} MiB"
+
+
+def _value_bytes(plan: LaunchPlan) -> int:
+    return 2 if plan.recipe.trainer.precision == "bf16" else 4
+
+
+def _lasting(plan: LaunchPlan, shape: ModelShape) -> dict[str, int]:
+    weights = shape.parameters * _value_bytes(plan)
+    is_bf16 = plan.recipe.trainer.precision == "bf16"
+    return {
+        "weights": weights,
+        "masters": 4 * shape.parameters if is_bf16 else 0,
+        "optimiser": 8 * shape.parameters,
+        "reference": weights if plan.recipe.objective.beta > 0 else 0,
+    }
+
+
+def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> int:
+    at_once: int = plan.rollout.options.get("max_sequences", plan.batch.completions_per_step)
+    sequences = min(plan.batch.completions_per_step, max(at_once, plan.batch.completions_per_prompt))
+    tokens = sequences * (longest_prompt + plan.recipe.rollout.max_completion_tokens)
+    return 2 * tokens * shape.layers * shape.kv_heads * shape.head_dim * _value_bytes(plan)
+
+
+def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> dict[str, int]:
+    trainer = plan.recipe.trainer
+    longest = longest_prompt + plan.recipe.rollout.max_completion_tokens
+    tokens = max(longest, min(trainer.micro_batch_tokens, longest * plan.batch.completions_per_step))
+    chunk = plan.trainer.options.get("chunk_tokens") or max(1, CHUNK_LOGITS // shape.vocabulary)
+    layer = tokens * shape.hidden * _value_bytes(plan)
+    kept = LAYER_VALUES * layer * shape.layers
+    if trainer.gradient_checkpointing:
+        kept = layer * shape.layers + LAYER_VALUES * layer
+    backward = 2 * shape.parameters if trainer.precision == "bf16" else 0
+    return {
+        "gradients": 4 * shape.parameters + backward,
+        "activations": kept,
+        "logits": 3 * 4 * min(chunk, tokens) * shape.vocabulary,
+    }

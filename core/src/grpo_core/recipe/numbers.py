@@ -1,0 +1,153 @@
+"""The numbers of a run that follow from its settings and its data, and how they are shown before anything loads.
+
+    steps        given, or epochs × rows ÷ prompts per step, rounded up
+    updates      steps × num_iterations × minibatches
+    completions  steps × prompts per step × completions per prompt
+    tokens       at most completions × max_completion_tokens are drawn
+
+What the model adds (parameters, memory) is in `memory`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from grpo_core.recipe.checks import prompts_per_step
+from grpo_core.recipe.memory import ModelShape, estimate_memory, mebibytes
+from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.recipe.schema import Recipe
+
+__all__ = ["RunNumbers", "derive", "describe", "print_plan", "total_steps"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNumbers:
+    """Totals of a run."""
+
+    steps: int
+    """Rollouts."""
+    updates: int
+    """Optimiser updates; learning-rate schedules count these."""
+    completions: int
+    """Answers drawn."""
+    max_generated_tokens: int
+    """No more tokens than these are drawn."""
+
+
+def total_steps(recipe: Recipe, *, rows: int) -> int:
+    """How many steps a run has, at least 1.
+
+    Example: 2 epochs of 1,000 rows at 16 prompts a step are 125 steps.
+    """
+    if recipe.run.steps is not None:
+        return recipe.run.steps
+    epochs = Fraction(str(recipe.run.epochs or 1))  # exact: 0.1 × 30 ÷ 3 is 1, not a little more
+    return max(1, ceil(epochs * rows / prompts_per_step(recipe)))
+
+
+def derive(plan: LaunchPlan, *, rows: int) -> RunNumbers:
+    """The totals of a run over so many training rows."""
+    steps = total_steps(plan.recipe, rows=rows)
+    completions = steps * plan.batch.completions_per_step
+    return RunNumbers(
+        steps=steps,
+        updates=steps * plan.batch.updates_per_step,
+        completions=completions,
+        max_generated_tokens=completions * plan.recipe.rollout.max_completion_tokens,
+    )
+
+
+def describe(
+    plan: LaunchPlan,
+    *,
+    rows: int,
+    evaluation_rows: int,
+    longest_prompt: int,
+    parameters: int,
+    shape: ModelShape | None = None,
+) -> list[tuple[str, str]]:
+    """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate."""
+    numbers, batch, recipe = derive(plan, rows=rows), plan.batch, plan.recipe
+    lines = [
+        ("model", f"{recipe.model.path}, {_short(parameters)} parameters, {recipe.trainer.precision}"),
+        (
+            "data",
+            f"{rows:,} training rows, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
+        ),
+        ("rewards", ", ".join(f"{reward.weight:g} × {reward.name}" for reward in plan.rewards)),
+        (
+            "a step",
+            f"{batch.prompts_per_step} prompts × {batch.completions_per_prompt} completions = "
+            f"{batch.completions_per_step} completions",
+        ),
+        ("steps", f"{numbers.steps:,}{_why_so_many(recipe, rows)}"),
+        (
+            "updates",
+            f"{numbers.updates:,} = {numbers.steps:,} steps × {recipe.trainer.num_iterations} iterations "
+            f"× {recipe.trainer.minibatches} minibatches",
+        ),
+        (
+            "tokens",
+            f"at most {_short(numbers.max_generated_tokens)} drawn: {numbers.completions:,} completions of up to "
+            f"{recipe.rollout.max_completion_tokens}",
+        ),
+    ]
+    if shape is not None and plan.weights_route == "shared":
+        lines.append(("memory", _memory(plan, shape, longest_prompt)))
+    return lines
+
+
+def print_plan(
+    plan: LaunchPlan,
+    *,
+    rows: int,
+    evaluation_rows: int,
+    longest_prompt: int,
+    parameters: int,
+    shape: ModelShape | None = None,
+) -> None:
+    """Print what `describe` says to stdout; aligned on a terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = describe(
+        plan,
+        rows=rows,
+        evaluation_rows=evaluation_rows,
+        longest_prompt=longest_prompt,
+        parameters=parameters,
+        shape=shape,
+    )
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        for label, text in lines:
+            console.print(Text(f"{label}: {text}"))
+        return
+    table = Table.grid(padding=(0, 2))
+    for label, text in lines:
+        table.add_row(Text(label, style="bold"), Text(text))
+    console.print(table, soft_wrap=False)
+
+
+def _why_so_many(recipe: Recipe, rows: int) -> str:
+    if recipe.run.steps is not None:
+        return ""
+    epochs = recipe.run.epochs or 1
+    return f" = {epochs:g} epochs × {rows:,} rows ÷ {prompts_per_step(recipe)} prompts, rounded up"
+
+
+def _memory(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> str:
+    estimate = estimate_memory(plan, shape, longest_prompt=longest_prompt)
+    parts = ", ".join(f"{name} {mebibytes(size)}" for name, size in estimate.parts.items() if size)
+    return f"about {mebibytes(estimate.peak)} at the peak ({parts})"
+
+
+def _short(number: int) -> str:
+    """1,234 -> `1.23 k`; three digits are enough to judge."""
+    for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return str(number)
