@@ -76,4 +76,4 @@ def _foreign(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(filename: str) -> bool:
-    return filename.startswith(("<frozen importlib", *_OURS)) and not filename.endswith("builtin.py")
+    return filename.startswith(("<frozen importlib", *_OURS))

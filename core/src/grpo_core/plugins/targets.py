@@ -34,9 +34,7 @@ def is_target(text: object) -> bool:
 def load_target(target: str) -> object:
     """Import the object that `pkg.mod:attr` or `/absolute/file.py:attr` leads to; raises `BrokenReference`."""
     if not is_target(target):
-        raise BrokenReference(
-            f"'{target}' is not a target", hint="Targets read pkg.mod:attr or /absolute/file.py:attr."
-        )
+        raise BrokenReference(f"'{target}' is not a target", hint="Write pkg.mod:attr or /absolute/file.py:attr.")
     place, _, attribute = target.rpartition(":")
     found: object = load_module(place, target=target)
     for part in attribute.split("."):
