@@ -110,4 +110,7 @@ async def await_call(
 
 
 def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, WrongReturnError) else f"raised {describe(error)}"
+    if isinstance(error, WrongReturnError):
+        return str(error)
+    fault = describe(error)
+    return str(fault) if isinstance(error, SystemExit) else f"raised {fault}"

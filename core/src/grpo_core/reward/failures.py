@@ -48,7 +48,7 @@ class FailureWatch:
                 continue
             seen.add(reason)
             last = " (further reasons of this reward are only counted)" if len(seen) == _MAX_REASONS else ""
-            _LOG.warning("reward '%s' failed on sample %s: it %s%s", name, sample_id, reason, last)
+            _LOG.warning("reward '%s' failed on sample %s: %s%s", name, sample_id, reason, last)
 
     def _stop_if_too_many(self, name: str, failures: Sequence[tuple[str, str]], applied: int, step: int) -> None:
         share = len(failures) / applied
@@ -57,7 +57,7 @@ class FailureWatch:
         sample_id, reason = failures[0]
         raise RewardError(
             f"reward '{name}' failed on {len(failures)} of {applied} completions ({share:.0%}) in step {step}, more "
-            f"than scoring.max_failed_share={self._max_failed_share:g} allows; on sample {sample_id} it {reason}",
+            f"than scoring.max_failed_share={self._max_failed_share:g} allows; first on sample {sample_id}: {reason}",
             hint="Mend the reward, have it return None for samples it cannot judge, or allow more failures with "
             "--set scoring.max_failed_share=0.5 (failed completions are left out of the update).",
         )
@@ -72,7 +72,7 @@ class FailureWatch:
         if unscored and not self._unscored_reported:
             self._unscored_reported = True
             _LOG.warning(
-                "no reward applied to %d completions of this step, first of sample %s: they have no total and train "
+                "no reward applied to %d of the step's completions, first of sample %s: they have no total and train "
                 "nothing; later ones are only counted (reward/no_total)",
                 len(unscored),
                 unscored[0],

@@ -130,10 +130,10 @@ class WorkerPool:
             answer = worker.ask(question, job)
             if isinstance(answer, CallResult):
                 return answer, worker
-            how = worker.bury()
-            worker = None
-            if fresh or answer is not _Lost.BEFORE_START:  # one that died since its last job is not this job's failure
+            how, worker = worker.bury(), None
+            if fresh or how is None or answer not in (_Lost.BEFORE_START, _Lost.DIED):
                 return _verdict(answer, how, job), None
+            # What earlier answers left in a worker (threads, memory) can end it: this answer is judged in a fresh one.
 
     def _hire(self) -> _Worker:
         """A new worker; the zygote is restarted for it when it died, once a step."""
@@ -190,16 +190,16 @@ class _Worker:
         over = job.budget_s is not None and elapsed_s > job.budget_s
         return _wrong(job) if over else result
 
-    def bury(self) -> str:
-        """End it, and say in words how it had ended."""
+    def bury(self) -> str | None:
+        """End it, and say in words how it had ended; None when its zygote is gone too."""
         self.line.close()
         try:
             return describe_status(self.zygote.end(self.pid))
         except ZygoteGoneError:
-            return "together with the process that starts workers"
+            return None
 
 
-def _verdict(lost: _Lost, how: str, job: Job) -> CallResult:
+def _verdict(lost: _Lost, how: str | None, job: Job) -> CallResult:
     match lost:
         case _Lost.BUDGET:
             return _wrong(job)
@@ -207,10 +207,10 @@ def _verdict(lost: _Lost, how: str, job: Job) -> CallResult:
             return failed_call(too_long(job.deadline_s), job.count)
         case _Lost.GARBLED:
             return failed_call("its worker's answer was garbled: something else wrote to its socket", job.count)
-        case _Lost.BEFORE_START:
-            return failed_call(f"its worker died before the call: {how}", job.count)
-        case _Lost.DIED:
-            return failed_call(f"its worker died: {how}", job.count)
+        case _Lost.BEFORE_START | _Lost.DIED:
+            when = " before the call" if lost is _Lost.BEFORE_START else ""
+            together = "together with the process that starts workers"
+            return failed_call(f"its worker died{when}: {how or together}", job.count)
 
 
 def _wrong(job: Job) -> CallResult:
