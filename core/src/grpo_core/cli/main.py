@@ -17,16 +17,7 @@ from grpo_core import __version__
 from grpo_core.cli.console import stderr
 from grpo_core.errors import GrpoError
 
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    name="grpoctl",
-    help="GRPO training made of plugins.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+__all__ = ["build_app", "main", "show_error"]
 
 _MODULES = ("train", "resume", "evaluate", "recipe", "datasets", "plugins")
 _INTERRUPTED = 130
@@ -37,37 +28,30 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]  # it may stand after any command
     try:
-        for name in _MODULES:
-            importlib.import_module(f"grpo_core.cli.{name}").register(app)
-        app(prog_name="grpoctl")
+        build_app()(prog_name="grpoctl")
     except KeyboardInterrupt:
         raise SystemExit(_INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001  the last place where one can be shown decently
-        raise SystemExit(_show(error, debug=debug)) from None
+        raise SystemExit(show_error(error, debug=debug)) from None
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=lambda given: _print_version(given)
-        ),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. May stand after a command, too.")
-    ] = False,
-) -> None:
-    pass  # `--version` acts in its callback; `main` takes `--debug` out before the commands are parsed
+def build_app() -> typer.Typer:
+    """The command line with all its commands; imports their modules, which are light."""
+    app = typer.Typer(
+        help="GRPO training made of plugins.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in _MODULES:
+        importlib.import_module(f"grpo_core.cli.{name}").register(app)
+    return app
 
 
-def _print_version(given: bool) -> None:
-    if given:
-        typer.echo(f"grpoctl {__version__}")
-        raise typer.Exit
-
-
-def _show(error: Exception, *, debug: bool) -> int:
+def show_error(error: Exception, *, debug: bool) -> int:
+    """Print on stderr what is wrong and what to do, after the traceback if `debug`; gives the exit code."""
     if debug:
         stderr.print(Text("".join(traceback.format_exception(error)).rstrip()))
     if isinstance(error, GrpoError):
@@ -80,3 +64,17 @@ def _show(error: Exception, *, debug: bool) -> int:
     for line in (hint or "").splitlines():
         stderr.print(Text(f"  {line}"))
     return code
+
+
+def _print_version(given: bool) -> None:
+    if given:
+        typer.echo(f"grpoctl {__version__}")
+        raise typer.Exit
+
+
+_Version = Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)]
+_Debug = Annotated[bool, typer.Option("--debug", help="Show an error's traceback. May stand after a command, too.")]
+
+
+def _options(version: _Version = False, debug: _Debug = False) -> None:
+    pass  # `--version` acts in its callback; `main` takes `--debug` out before the commands are parsed

@@ -146,5 +146,5 @@ def _plugin_names(host: PluginHost) -> list[str]:
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    near = get_close_matches(name, known, n=3, cutoff=0.65)
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else "`grpoctl plugins list` shows what there is."

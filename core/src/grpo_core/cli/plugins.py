@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grpo_core.cli.common import JsonFlag, PluginFiles, load_plugins
+from grpo_core.cli.console import print_json
 
 if TYPE_CHECKING:
     pass
@@ -29,7 +29,7 @@ def list_plugins(plugin: PluginFiles = None, as_json: JsonFlag = False) -> None:
 
     host = load_plugins(plugin)
     if as_json:
-        _print_json(plugin_facts.of_host(host))
+        print_json(plugin_facts.of_host(host))
     else:
         plugin_views.show_host(host)
 
@@ -47,13 +47,13 @@ def show(
     found = plugin_facts.find_plugin(host, name)
     if found is not None:
         if as_json:
-            _print_json(plugin_facts.of_plugin(host, found))
+            print_json(plugin_facts.of_plugin(host, found))
         else:
             plugin_views.show_plugin(host, found)
         return
     entries = plugin_facts.find_components(host, name)
     if as_json:
-        _print_json([plugin_facts.of_component(entry) for entry in entries])
+        print_json([plugin_facts.of_component(entry) for entry in entries])
     else:
         for entry in entries:
             plugin_views.show_component(entry)
@@ -72,12 +72,8 @@ def doctor(
     host = load_plugins(plugin, warn=False)
     asked = plugin_facts.all_plugins(host) if name is None else [plugin_facts.get_plugin(host, name)]
     if as_json:
-        _print_json([plugin_facts.of_plugin(host, each) for each in asked])
+        print_json([plugin_facts.of_plugin(host, each) for each in asked])
     else:
         plugin_views.show_health(host, asked)
     if any(isinstance(each, Quarantined) and each.stage != "blocked" for each in asked):
         raise typer.Exit(3)
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
