@@ -1,11 +1,99 @@
-"""`grpoctl datasets`."""
+"""`grpoctl datasets`: what is registered, and what rows become: the prompt a model sees, the columns rewards see."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+from grpo_core.cli.common import JsonFlag, PluginFiles, load_plugins
+from grpo_core.cli.console import print_json, stderr
+from grpo_core.cli.flags import SetOption
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grpo_core.data.prepare import LoadedSamples
+    from grpo_core.plugins.catalog import Catalog
+    from grpo_core.recipe.schema import ModelSettings, Recipe
+
 __all__ = ["register"]
+
+_app = typer.Typer(no_args_is_help=True, help="What is registered, and what a dataset becomes.")
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the command line."""
+    app.add_typer(_app, name="datasets")
+
+
+@_app.command("list")
+def list_datasets(plugin: PluginFiles = None, as_json: JsonFlag = False) -> None:
+    """The registered datasets; files and hf:owner/name need no registration."""
+    from grpo_core.cli import dataset_views
+
+    entries = load_plugins(plugin).catalog.entries("dataset")
+    if as_json:
+        print_json([dataset_views.facts_of(entry) for entry in entries])
+    else:
+        dataset_views.show_list(entries)
+
+
+@_app.command("preview")
+def preview(
+    reference: Annotated[str, typer.Argument(metavar="REF", help="A name, a file or folder, hf:owner/name#500.")],
+    model: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Render prompts with the chat template of this model.")
+    ] = None,
+    columns: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="Rename a column. Repeatable.")] = None,
+    system: Annotated[str | None, typer.Option(metavar="TEXT|FILE", help="System prompt.")] = None,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="How many rows to show.")] = 3,
+    set_: SetOption = None,
+    plugin: PluginFiles = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Rows as the model and the rewards see them. All rows are read, so every one that cannot be used is found."""
+    from grpo_core.cli import dataset_views
+
+    flags = {"dataset": reference, "columns": columns, "system": system, "set_": set_, "model": model}
+    recipe = _settings(flags)
+    loaded = _load(recipe, load_plugins(plugin).catalog)
+    prompts, warnings = (None, ()) if model is None else _rendered(loaded, recipe.model, rows)
+    facts = dataset_views.preview_of(loaded, prompts, rows)
+    if as_json:
+        print_json(facts | {"warnings": [*loaded.warnings, *warnings]})
+        return
+    dataset_views.show_preview(facts)
+    for warning in (*loaded.warnings, *warnings):
+        stderr.print(f"warning: {warning}", markup=False)
+
+
+def _settings(flags: Mapping[str, Any]) -> Recipe:
+    """The settings as `grpoctl train` would read them; what a preview does not need is filled in."""
+    from grpo_core.cli.planning import gather
+    from grpo_core.recipe.validate import validate
+
+    return validate(gather(None, {"rewards": "none", **flags, "model": flags["model"] or "none"}))
+
+
+def _load(recipe: Recipe, catalog: Catalog) -> LoadedSamples:
+    from grpo_core.data.prepare import load_samples
+    from grpo_core.recipe.datasets import plan_dataset
+    from grpo_core.recipe.paths import read_text_setting
+    from grpo_core.types import BuildContext
+
+    settings, seed = recipe.dataset, recipe.run.seed
+    dataset = plan_dataset(settings.use, catalog=catalog, preprocess=settings.preprocess, options=settings.options)
+    if settings.system is not None:
+        settings = settings.model_copy(update={"system": read_text_setting(settings.system)})
+    return load_samples(dataset, settings, split="train", seed=seed, context=BuildContext(seed=seed))
+
+
+def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
+    """Text and length in tokens of the first prompts, and what to say about the template."""
+    from grpo_core.data.prompts import render_prompts
+    from grpo_core.model.tokenizer import load_tokenizer
+
+    tokenizer = load_tokenizer(model)
+    rendered = render_prompts(loaded.samples[:rows], tokenizer, max_prompt_tokens=None, over_long="drop")
+    return [(prompt.text, len(prompt.token_ids)) for prompt in rendered.prompts], rendered.warnings
