@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from grpo_core import __version__
+from tests.integration.runs import make_workplace
 from tests.packages.conftest import HERE, Grpoctl
 
 BROKEN = {
@@ -164,3 +165,32 @@ def test_a_name_that_a_broken_package_would_have_had_names_that_package(site: Pa
     assert "no plugin registers a reward 'unreachable'" in printed
     assert "Not loaded, so not searched: grpo-exits 1.2: it calls sys.exit(7)" in printed
     assert "grpo-import-error 1.2: ModuleNotFoundError" in printed
+
+
+def test_a_third_partys_reward_trains_a_model_beside_all_the_broken_ones(tmp_path: Path, grpoctl: Grpoctl) -> None:
+    work = make_workplace(tmp_path, rows=4)
+    done = grpoctl(
+        *("train", "--model", "./model", "--dataset", "rows.jsonl", "--output", "run"),
+        *("--rewards", "vowels", "--set", "rewards.vowels.options.scale=3"),
+        *("--steps", "1", "--prompts-per-step", "2", "--completions-per-prompt", "4", "--max-completion-tokens", "8"),
+        cwd=work,
+        OMP_NUM_THREADS="1",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stderr.splitlines() if "is not loaded" in line] == sorted(BROKEN)
+    (planned,) = json.loads((work / "run" / "plan.json").read_text(encoding="utf-8"))["rewards"]
+    assert planned["component"]["name"] == "grpo-rewards-vowels/vowel_share"
+    assert planned["component"]["options"] == {"scale": 3.0}
+    metrics = json.loads((work / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert f"rewards/{planned['name']}/mean" in metrics
+
+
+def test_a_shared_name_is_refused_before_a_model_loads(tmp_path: Path, grpoctl: Grpoctl) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"query": "Say 1"}\n', encoding="utf-8")
+    done = grpoctl(
+        *("train", "--model", "./model", "--dataset", "rows.jsonl", "--rewards", "politeness", "--steps", "1"),
+        cwd=tmp_path,
+    )
+    assert done.returncode in (2, 3)
+    assert "several plugins register a reward 'politeness'" in done.stderr
+    assert "Write grpo-clash-one/politeness or grpo-clash-two/politeness." in done.stderr
