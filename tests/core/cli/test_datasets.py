@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -200,6 +201,17 @@ def test_a_mistake_is_a_clear_error(
     monkeypatch.chdir(Path(rows).parent)
     with pytest.raises(error, match=message):
         datasets("preview", *arguments)
+
+
+def test_texts_in_any_script_are_shown_under_any_locale(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"query": "六乘七", "solution": "Größe 3²"}\n', encoding="utf-8")
+    env = {**os.environ, "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = f"import sys; sys.argv = ['grpoctl', 'datasets', 'preview', {str(file)!r}]\n"
+    code += "from grpo_core.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
+    assert "六乘七" in done.stdout.decode("utf-8")
+    assert "Größe 3²" in done.stdout.decode("utf-8")
 
 
 def test_listing_imports_nothing_heavy() -> None:

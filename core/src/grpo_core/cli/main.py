@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from grpo_core import __version__
-from grpo_core.cli.console import stderr
+from grpo_core.cli.console import print_utf8, stderr
 from grpo_core.errors import GrpoError
 
 __all__ = ["build_app", "main", "show_error"]
@@ -25,6 +25,7 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """The console script; ends the process with 0, 2 (usage, recipe), 3 (plugin), 4 (run failed) or 130 (Ctrl-C)."""
+    print_utf8()
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]  # it may stand after any command
     try:
