@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
@@ -85,15 +86,11 @@ class WorkerPool:
     def close(self) -> None:
         """Kill all workers and the zygote; jobs that wait are cancelled."""
         self._closed = True
+        with suppress(Empty):
+            while (item := self._jobs.get_nowait()) is not None:
+                item[1].cancel()
         with self._lock:
             self._zygote.close()
-        while True:
-            try:
-                item = self._jobs.get_nowait()
-            except Empty:
-                break
-            if item is not None:
-                item[1].cancel()
         for _thread in self._threads:
             self._jobs.put(None)
         for thread in self._threads:

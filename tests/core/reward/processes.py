@@ -1,0 +1,47 @@
+"""What lives below a process, by /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def below(root: int | None = None) -> dict[int, str]:
+    """Process id -> state letter (`Z`: a zombie) of everything that descends from `root`, default this process."""
+    parents, states = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            states[int(entry.name)], parents[int(entry.name)] = fields[0], int(fields[1])
+    found = {root or os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {pid: states[pid] for pid in found - {root or os.getpid()}}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process still runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_gone(pids: Iterable[int], limit_s: float = 10.0) -> list[int]:
+    """Those that still run when the time is over."""
+    until = time.monotonic() + limit_s
+    left = list(pids)
+    while left and time.monotonic() < until:
+        time.sleep(0.05)
+        left = [pid for pid in left if alive(pid)]
+    return left
+
+
+def open_files() -> int:
+    """Open descriptors of this process."""
+    return len(os.listdir("/proc/self/fd"))

@@ -1,0 +1,78 @@
+"""From what a function returned to three-valued outcomes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from grpo_core.reward.outcomes import WrongReturnError, all_failed, read_outcomes
+from grpo_core.types import Failed
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        [1.0, 0.0],
+        (1, 0),
+        [True, False],
+        np.array([1.0, 0.0]),
+        np.array([1, 0]),
+        np.array([True, False]),
+        [np.float32(1), np.int64(0)],
+        torch.tensor([1.0, 0.0]),
+        torch.tensor([1.0, 0.0], requires_grad=True),
+        [torch.tensor(1.0), torch.tensor(0)],
+        [np.array(1.0), 0],
+    ],
+)
+def test_numbers_of_any_kind_become_floats(returned: object) -> None:
+    outcomes = read_outcomes(returned, 2)
+    assert outcomes == (1.0, 0.0)
+    assert all(type(outcome) is float for outcome in outcomes)
+
+
+def test_none_in_a_list_is_kept_and_a_bare_none_is_none_for_all() -> None:
+    assert read_outcomes([1, None], 2) == (1.0, None)
+    assert read_outcomes(None, 3) == (None, None, None)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400])
+def test_what_is_not_finite_fails_for_its_own_sample_alone(value: float) -> None:
+    first, second = read_outcomes([0.5, value], 2)
+    assert first == 0.5
+    assert isinstance(second, Failed)
+    assert "not a finite number" in second.reason
+
+
+@pytest.mark.parametrize(
+    ("returned", "count", "message"),
+    [
+        ([1.0], 4, "returned 1 score for 4 completions"),
+        ([1.0, 0.0], 1, "returned 2 scores for 1 completion"),
+        ([], 2, "returned 0 scores for 2 completions"),
+        (0.5, 2, r"returned a float \(0.5\); expected a list of 2 scores"),
+        ({"score": 1.0}, 1, r"returned a dict \(\{'score': 1.0\}\); expected a list of 1 score"),
+        ("01", 2, r"returned a str \('01'\)"),
+        ((value for value in [1.0]), 1, "returned a generator"),
+        ([[1.0], [0.0]], 2, r"returned a list \(\[1.0\]\) at position 0; a score is a number or None"),
+        (["1.0", 0.0], 2, r"returned a str \('1.0'\) at position 0"),
+        ([0.0, 1j], 2, r"returned a complex \(1j\) at position 1"),
+        (np.ones((2, 1)), 2, r"returned a ndarray of shape \(2, 1\)"),
+        (torch.tensor(1.0), 1, r"returned a Tensor of shape \(\)"),
+        ([torch.ones(1), 0.0], 2, r"returned a Tensor of shape \(1,\) at position 0"),
+        (np.array(["a"]), 1, r"returned a str \('a'\) at position 0"),
+        ("x" * 99, 1, r"\('x+\.\.\.\)"),
+    ],
+)
+def test_a_wrong_return_is_refused_with_what_came_and_what_was_expected(
+    returned: object, count: int, message: str
+) -> None:
+    with pytest.raises(WrongReturnError, match=message):
+        read_outcomes(returned, count)
+
+
+def test_a_failed_call_fails_for_each_of_its_samples() -> None:
+    assert all_failed("why", 2) == (Failed("why"), Failed("why"))
