@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+
+from grpo_core.cli.main import main
 
 from tests.tiny_models import make_model_folder
 
@@ -15,6 +19,15 @@ def vowels(completions, wanted):
     """Share of vowels, plus a bonus column: a dense signal that a random model can follow."""
     return [sum(c in "aeiou" for c in text) / max(len(text), 1) + w for text, w in zip(completions, wanted)]
 '''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 def make_workplace(folder: Path, *, family: str = "qwen3", rows: int = 12) -> Path:
@@ -35,20 +48,30 @@ def train_arguments(output: str, *more: str) -> list[str]:
     ]
 
 
-def grpoctl(folder: Path, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command in `folder`, and check its exit code unless `code` is None."""
-    done = subprocess.run(
-        [sys.executable, "-m", "grpo_core", *arguments],
-        cwd=folder,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+def grpoctl(folder: Path, *arguments: str, code: int | None = 0) -> Ran:
+    """Run the command in `folder` and check its exit code, unless `code` is None. In this process: importing torch
+    anew takes longer than these runs do."""
+    out, err, before, argv = io.StringIO(), io.StringIO(), Path.cwd(), sys.argv
+    try:
+        os.chdir(folder)
+        sys.argv = ["grpoctl", *arguments]
+        with redirect_stdout(out), redirect_stderr(err):
+            returned = _exit_code()
+    finally:
+        os.chdir(before)
+        sys.argv = argv
+    ran = Ran(returncode=returned, stdout=out.getvalue(), stderr=err.getvalue())
     if code is not None:
-        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done
+        assert ran.returncode == code, f"exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+    return ran
+
+
+def _exit_code() -> int:
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(bool(end.code))
+    return 0
 
 
 def metrics_of(run: Path) -> list[dict[str, object]]:

@@ -18,7 +18,9 @@ def test_any_small_model_folder_trains_on_a_users_own_rows_and_reward(tmp_path: 
     rows = metrics_of(tmp_path / "run")
     assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
     assert all(isinstance(row["trainer/grad_norm"], float) for row in rows[1:])
-    assert all(row["sampler/gap_max"] < 1e-3 for row in rows[1:])  # type: ignore[operator]
+    gaps = [row["sampler/gap_max"] for row in rows if "sampler/gap_max" in row]  # none where no group has a signal
+    assert gaps
+    assert max(gaps) < 1e-3  # type: ignore[type-var]
     assert len(completions_of(tmp_path / "run")) == 4 * 3 * 4
 
 
