@@ -5,6 +5,7 @@ Each check says the values and names ones that would work. What needs a plugin, 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ __all__ = ["DEFAULT_PROMPTS_PER_STEP", "Finding", "check", "prompts_per_step"]
 
 DEFAULT_PROMPTS_PER_STEP = 8
 _SHOWN_CHOICES = 6
+_METRIC_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,12 @@ def _not_a_multiple(completions: int, group: int) -> str:
 
 
 def _rewards(recipe: Recipe) -> Iterator[Finding]:
+    for place, entry in enumerate(recipe.rewards):
+        if entry.name is not None and not _METRIC_NAME.fullmatch(entry.name):
+            message = (
+                f"'{entry.name}' is no name for metrics; it needs letters, digits, '_' and '-', and a letter first"
+            )
+            yield Finding(("rewards", place, "name"), message)
     names = [reward_name(entry.model_dump()) for entry in recipe.rewards]
     for name, count in Counter(names).items():
         if count > 1:

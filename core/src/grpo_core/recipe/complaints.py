@@ -66,7 +66,7 @@ def complaints(
         messages.setdefault(path, []).append(_message(item, path, model, what))
     for path, texts in messages.items():
         shown, origin = describe(path)
-        yield path, Problem(path=shown, message=" or ".join(dict.fromkeys(texts)), origin=origin)
+        yield path, Problem(path=shown, message=_joined(list(dict.fromkeys(texts))), origin=origin)
 
 
 def show_value(value: object) -> str:
@@ -85,6 +85,13 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(known)}" if known else "none is known here"
+
+
+def _joined(alternatives: list[str]) -> str:
+    """What each branch of a union asks for, the value that is none of it named once."""
+    *others, last = alternatives
+    value = last[last.find(", not ") :] if ", not " in last else ""
+    return " or ".join([*(text.removesuffix(value) for text in others), last])
 
 
 def _place(location: tuple[int | str, ...], values: Any, *, missing: bool) -> KeyPath:
@@ -136,7 +143,7 @@ def _unknown_key(path: KeyPath, model: type[BaseModel], what: str) -> str:
     key = str(path[-1])
     elsewhere = [] if get_close_matches(key, known, n=1) else list(_sections_with(key, model))
     if elsewhere:
-        return f"unknown {what}; it belongs under '{elsewhere[0]}'"
+        return f"unknown {what}; it belongs {elsewhere[0]}"
     return f"unknown {what}; {did_you_mean(key, known)}"
 
 
@@ -155,7 +162,10 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _sections_with(key: str, model: type[BaseModel]) -> Iterator[str]:
+    """Where in the model a key would be right."""
+    if key in model.model_fields:
+        yield "at the top"
     for name, field in model.model_fields.items():
         inner = _model_in(field.annotation)
         if inner is not None and key in inner.model_fields:
-            yield name
+            yield f"under '{name}'"

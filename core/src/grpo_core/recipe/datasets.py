@@ -12,12 +12,15 @@ from typing import Any
 
 from grpo_core.errors import Problem, RecipeError, UsageError
 from grpo_core.plugins.catalog import Catalog, Entry
-from grpo_core.plugins.references import Reference, check_details, check_form, parse_reference
+from grpo_core.plugins.references import Form, Reference, check_details, check_form, parse_reference
 from grpo_core.plugins.specs import DatasetSpec
 from grpo_core.recipe.components import plan_entry, plan_object
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
 
 __all__ = ["Rows", "find_rows", "plan_dataset", "plan_preprocess"]
+
+DETAILS: Mapping[Form, tuple[str, ...]] = {"path": ("split",), "hub": ("subset", "split"), "name": ()}
+"""What may follow `?`, by where rows come from; those a plugin makes are set by its options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +74,16 @@ def plan_dataset(
 def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
     """Where the rows of a dataset come from; raises what `plan_dataset` raises for its reference."""
     reference = check_form(parse_reference(text, base=base), ("name", "hub", "path"), what="a dataset")
-    if reference.form == "path":
-        return Rows(reference=reference, entry=None, is_named=False)
     if reference.form == "name":
         entry = catalog.find("dataset", reference.value)
         if entry is not None:
-            return Rows(reference=_place_of_rows(reference, entry), entry=entry, is_named=True)
+            place = _place_of_rows(reference, entry)
+            check_details(reference, ("path", *DETAILS[place.form]), rows=True)
+            return Rows(reference=place, entry=entry, is_named=True)
         reference = replace(reference, form="hub", hub="hf")
-    return Rows(reference=reference, entry=catalog.for_hub_id(reference.value), is_named=False)
+    check_details(reference, DETAILS[reference.form], rows=True)
+    entry = catalog.for_hub_id(reference.value) if reference.form == "hub" else None
+    return Rows(reference=reference, entry=entry, is_named=False)
 
 
 def plan_preprocess(

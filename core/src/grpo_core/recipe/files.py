@@ -63,11 +63,11 @@ def read_recipe(file: Path, *, find: FindRecipe) -> Layer:
 
 def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
     if file in above:
-        chain = " -> ".join(_shown(path) for path in (*above[above.index(file) :], file))
+        chain = " -> ".join(path.name for path in (*above[above.index(file) :], file))
         raise RecipeError([Problem(path="extends", message=f"the recipes extend each other: {chain}")])
     parsed = _parse(file)
     values = parsed.value
-    origins = _origins(parsed, _shown(file))
+    origins = _origins(parsed, file.name)
     extends = values.pop("extends", None)
     layer = make_layer(values, {path: at for path, at in origins.items() if path != ("extends",)}, base=file.parent)
     if extends is None:
@@ -80,7 +80,7 @@ def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
 
 
 def _parse(file: Path) -> Parsed:
-    shown = _shown(file)
+    shown = file.name
     try:
         text = file.read_text(encoding="utf-8")
         parsed = _parse_toml(text) if file.suffix.lower() == ".toml" else parse_yaml(text)
@@ -110,9 +110,3 @@ def _origins(parsed: Parsed, shown: str) -> dict[KeyPath, str]:
     if parsed.lines:
         return {path: f"{shown}:{line}" for path, line in parsed.lines.items() if path}
     return dict.fromkeys(all_paths(parsed.value), shown)
-
-
-def _shown(file: Path) -> str:
-    """A file as messages name it: from the working directory where it lies below that, else its name."""
-    relative = os.path.relpath(file)
-    return file.name if relative.startswith("..") else relative

@@ -110,7 +110,7 @@ def reward_name(entry: object) -> str | None:
     if isinstance(entry.get("name"), str):
         return str(entry["name"])
     use = entry.get("use")
-    return re.split(r"[/:]", re.split(r"[?#]", use)[0])[-1] if isinstance(use, str) else None
+    return re.split(r"[/:.]", re.split(r"[?#]", use)[0])[-1] if isinstance(use, str) else None
 
 
 def display_path(path: KeyPath, values: Mapping[str, Any]) -> str:
