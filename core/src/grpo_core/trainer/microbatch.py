@@ -110,9 +110,16 @@ DUMMY = Row(
     group=-1,
     index=-1,
     prompt_ids=(0,),
-    member=TrainMember(token_ids=(0,), advantage=0.0, sampling_logprobs=(0.0,), in_loss=False),
+    member=TrainMember(
+        token_ids=(0,),
+        advantage=0.0,
+        sampling_logprobs=(0.0,),
+        in_loss=False,
+        reference_logprobs=(0.0,),
+    ),
 )
-"""Forwarded where there is nothing to forward, with a loss of 0: every rank runs the same collectives."""
+"""Forwarded where there is nothing to forward, with a loss of 0: every rank runs the same collectives. It has
+everything that a loss may ask for."""
 
 
 def rows_of(batch: TrainBatch) -> list[Row]:
