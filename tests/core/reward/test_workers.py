@@ -31,12 +31,9 @@ def target(attribute: str, options_model: str | None = None) -> WorkerTarget:
 
 
 @contextmanager
-def pool(
-    *names: str, workers: int = 2, context: BuildContext | None = None, **targets: WorkerTarget
-) -> Iterator[WorkerPool]:
-    made = WorkerPool(
-        {name: target(name) for name in names} | targets, workers=workers, context=context or BuildContext()
-    )
+def pool(*names: str, workers: int = 2, rank: int = 0, **targets: WorkerTarget) -> Iterator[WorkerPool]:
+    targets = {name: target(name) for name in names} | targets
+    made = WorkerPool(targets, workers=workers, context=BuildContext(rank=rank))
     try:
         yield made
     finally:
