@@ -6,10 +6,11 @@ Understands the columns of the known hub datasets (`nums` with `target`, or `num
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from grpo_core.api import BuildContext, DataError, Message, Preprocessor, Sample
+from grpo_rewards_math.countdown.numbers import read_number, read_numbers
 from grpo_rewards_math.countdown.options import CountdownOptions
 
 __all__ = ["TEMPLATES", "make", "render"]
@@ -33,70 +34,64 @@ def make(options: CountdownOptions, context: BuildContext) -> Preprocessor:
         columns = dict(row)
         if "target" not in columns and "response" in columns:
             columns["target"] = columns.pop("response")
-        nums, target = _numbers(columns), _target(columns)
-        history, system = columns.pop("history", None), columns.pop("system", None)
-        prompt = Message(role="user", content=render(options, nums, target))
-        opening = (Message(role="system", content=str(system)),) if system else ()
-        return Sample(messages=(*opening, *_earlier_turns(history), prompt), columns=columns)
+        prompt = render(options, _given_numbers(columns), _target(columns))
+        earlier, system = _earlier_turns(columns.pop("history", None)), columns.pop("system", None)
+        opening = [Message(role="system", content=str(system))] if system else []
+        return Sample(messages=(*opening, *earlier, Message(role="user", content=prompt)), columns=columns)
 
     return to_sample
 
 
-def render(options: CountdownOptions, nums: Sequence[object], target: object) -> str:
+def render(options: CountdownOptions, nums: Sequence[int | Fraction], target: int | Fraction) -> str:
     """State a problem in the wording that the options choose."""
-    template = options.template or TEMPLATES[options.style]
+    text, operations = options.template or TEMPLATES[options.style], options.operations
     fields = {
-        "{numbers}": (" " if options.style == "short" else ", ").join(map(str, nums)),
+        "{numbers}": (" " if text == TEMPLATES["short"] else ", ").join(map(str, nums)),
         "{target}": str(target),
-        "{operations}": " ".join(options.operations),
-        "{example}": f"(5 {options.operations[0]} 3) {options.operations[-1]} 2",
+        "{operations}": " ".join(operations),
+        "{example}": f"(5 {operations[0]} 3) {operations[-1]} 2",
     }
-    for field, text in fields.items():
-        template = template.replace(field, text)
-    return template
+    for field, value in fields.items():
+        text = text.replace(field, value)
+    return text
 
 
-def _numbers(row: Mapping[str, object]) -> list[int | Fraction]:
-    """The given numbers, from a list, an array, or the text of either (`[5, 4, 2]`, `5, 4, 2`)."""
-    value = _cell(row, "nums")
-    if isinstance(value, str):
-        value = value.strip().strip("[]()").replace(",", " ").split()
-    if not isinstance(value, Iterable):
-        raise DataError(f"column nums: {value!r} is not a list of numbers")
-    nums = [_number("nums", number) for number in value]
+def _given_numbers(row: Mapping[str, object]) -> Sequence[Fraction]:
+    cell = _cell(row, "nums")
+    nums = read_numbers(cell)
     if not nums:
-        raise DataError("column nums: the list is empty, so no equation can be made")
+        raise DataError(
+            f"column nums: {cell!r} is not a list of numbers", hint="Write the given numbers as a list: [5, 3, 2]."
+        )
     return nums
 
 
-def _target(row: Mapping[str, object]) -> int | Fraction:
-    return _number("target", _cell(row, "target"))
+def _target(row: Mapping[str, object]) -> Fraction:
+    cell = _cell(row, "target")
+    target = read_number(cell)
+    if target is None:
+        raise DataError(f"column target: {cell!r} is not a number", hint="Write the target as a number: 17.")
+    return target
 
 
 def _cell(row: Mapping[str, object], column: str) -> object:
     if column not in row:
         raise DataError(
             f"countdown needs a column {column}; the row has {', '.join(sorted(row)) or 'none'}",
-            hint=f"Rename the column that holds it: --columns OLD={column}",
+            hint=f"If another column holds it, rename that: --columns OLD={column}.",
         )
     return row[column]
 
 
-def _number(column: str, value: object) -> int | Fraction:
-    """Read a number exactly, and write 11.0 as 11 (one float in a column makes floats of all)."""
-    try:
-        number = Fraction(str(value))
-    except (ValueError, ZeroDivisionError) as error:
-        raise DataError(f"column {column}: {value!r} is not a number") from error
-    return int(number) if number.denominator == 1 else number
-
-
 def _earlier_turns(history: object) -> list[Message]:
-    """Turns of a `history` column: pairs of a question and its reply, or messages with role and content."""
+    """The turns of a `history` column: [question, reply] pairs, or messages with role and content."""
     if not history:
         return []
     if not isinstance(history, Sequence) or isinstance(history, str):
-        raise DataError(f"column history: {history!r} is not a list of turns")
+        raise DataError(
+            f"column history: {history!r} is not a list of turns",
+            hint="Write [[question, reply], …], or rename the column if it means something else.",
+        )
     return [message for turn in history for message in _messages(turn)]
 
 
@@ -105,4 +100,7 @@ def _messages(turn: object) -> list[Message]:
         return [Message(role=str(turn["role"]), content=str(turn["content"]))]
     if isinstance(turn, Sequence) and not isinstance(turn, str) and len(turn) == 2:
         return [Message(role="user", content=str(turn[0])), Message(role="assistant", content=str(turn[1]))]
-    raise DataError(f"column history: {turn!r} is neither a [question, reply] pair nor a message with role and content")
+    raise DataError(
+        f"column history: {turn!r} is not a turn",
+        hint='Write a turn as [question, reply], or as {"role": "user", "content": "…"}.',
+    )

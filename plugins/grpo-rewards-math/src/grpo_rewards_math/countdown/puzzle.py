@@ -34,15 +34,15 @@ class Puzzle:
     """The same as single operations, in an order that can be computed: `5*3=15`, `15+2=17`."""
 
 
-def draw(random: Random, nums: Sequence[int], operations: str) -> Puzzle | None:
-    """Combine `nums` two at a time, in random order and with random operations; the target is what comes out.
-
-    None: a division with a remainder was drawn.
+def draw(random: Random, nums: Sequence[int], operations: str, *, in_order: bool = False) -> Puzzle | None:
+    """Combine `nums` two at a time with random operations, in random order or from left to right; the target is what
+    comes out. None: a division with a remainder was drawn.
     """
     terms: list[_Term] = [(value, str(value), _NUMBER) for value in nums]
     steps = []
     while len(terms) > 1:
-        left, right = terms.pop(_below(random, len(terms))), terms.pop(_below(random, len(terms)))
+        left = terms.pop(0 if in_order else _below(random, len(terms)))
+        right = terms.pop(0 if in_order else _below(random, len(terms)))
         operation = operations[_below(random, len(operations))]
         if operation == "-" and left[0] < right[0]:
             left, right = right, left
@@ -50,7 +50,7 @@ def draw(random: Random, nums: Sequence[int], operations: str) -> Puzzle | None:
         if value is None:
             return None
         steps.append(f"{left[0]}{operation}{right[0]}={value}")
-        terms.append((value, _join(operation, left, right), _PRECEDENCE[operation]))
+        terms.insert(0, (value, _join(operation, left, right), _PRECEDENCE[operation]))
     target, solution, _ = terms[0]
     return Puzzle(nums=tuple(nums), target=target, solution=solution, steps=tuple(steps))
 

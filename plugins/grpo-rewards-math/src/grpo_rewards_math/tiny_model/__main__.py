@@ -1,0 +1,53 @@
+"""`python -m grpo_rewards_math.tiny_model OUT`: make the tiny model, in a few minutes on two CPU cores."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from grpo_rewards_math.tiny_model.folder import write_folder
+from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer
+from grpo_rewards_math.tiny_model.warm_up import WarmUp, fresh_model, warm_up
+
+_SHOW_EVERY_UPDATES = 50
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build tokenizer and model, warm the model up, and write the folder."""
+    given = _parser().parse_args(arguments)
+    settings = WarmUp(updates=given.updates, batch=given.batch, careful_share=given.careful_share, seed=given.seed)
+    tokenizer = build_tokenizer()
+    model = fresh_model(tokenizer, settings.seed)
+    started_s = time.monotonic()
+
+    def show(update: int, loss: float) -> None:
+        if update % _SHOW_EVERY_UPDATES == 0 or update == settings.updates:
+            print(
+                f"update {update}/{settings.updates}  loss {loss:.3f}  {time.monotonic() - started_s:.0f} s", flush=True
+            )
+
+    warm_up(model, tokenizer, settings, show)
+    write_folder(given.out, model, tokenizer, settings)
+    print(f"written to {given.out}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    defaults = WarmUp()
+    parser = argparse.ArgumentParser(prog="python -m grpo_rewards_math.tiny_model", description=__doc__)
+    parser.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="of weights, problems and demonstrations")
+    parser.add_argument("--updates", type=int, default=defaults.updates, help="optimiser updates of the warm-up")
+    parser.add_argument("--batch", type=int, default=defaults.batch, help="demonstrations of one update")
+    parser.add_argument(
+        "--careful-share",
+        type=float,
+        default=defaults.careful_share,
+        help="share of demonstrations that aim at the target",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""What the tiny model is warmed up on: Countdown prompts with well-formed answers that often miss the target.
+
+A careful answer solves the problem. A careless one combines the numbers from left to right with whatever operations
+come up, computes that correctly, and does not look at the target. So a model that imitates both knows the form and
+some arithmetic, is right now and then, and has something to learn from rewards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from grpo_rewards_math.countdown.options import CountdownOptions
+from grpo_rewards_math.countdown.prompt import render
+from grpo_rewards_math.countdown.puzzle import Puzzle, draw
+
+__all__ = ["Demonstration", "answer_text", "demonstrate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """One example to imitate."""
+
+    prompt: str
+    """What the user says."""
+    answer: str
+    """What the assistant says."""
+
+
+def demonstrate(puzzle: Puzzle, options: CountdownOptions, *, careful_share: float, random: Random) -> Demonstration:
+    """Show the numbers in a random order and answer carefully, with the given probability, or carelessly."""
+    shown = replace(puzzle, nums=tuple(random.sample(puzzle.nums, len(puzzle.nums))))
+    answered = shown if random.random() < careful_share else _careless(shown, options, random)
+    return Demonstration(prompt=render(options, shown.nums, shown.target), answer=answer_text(answered))
+
+
+def answer_text(puzzle: Puzzle) -> str:
+    """Write a solution as the tiny model does: the steps, then the expression."""
+    return f"<think>{' '.join(puzzle.steps)}</think><answer>{puzzle.solution}</answer>"
+
+
+def _careless(puzzle: Puzzle, options: CountdownOptions, random: Random) -> Puzzle:
+    while (drawn := draw(random, puzzle.nums, options.operations, in_order=True)) is None:
+        pass
+    return drawn

@@ -1,0 +1,120 @@
+"""A fresh Qwen3 of 0.8 M parameters, trained to imitate demonstrations: plain supervised learning in fp32.
+
+The same seed gives the same weights on the same machine with the same number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import torch
+from torch.nn import functional
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from grpo_rewards_math.countdown.options import CountdownOptions
+from grpo_rewards_math.countdown.source import puzzles
+from grpo_rewards_math.tiny_model.demonstrations import Demonstration, demonstrate
+from grpo_rewards_math.tiny_model.tokenizer import CONTEXT_TOKENS
+
+__all__ = ["TASK", "WarmUp", "fresh_model", "warm_up"]
+
+TASK = CountdownOptions(max_numbers=3, max_value=15, operations="+-*", style="short")
+"""What the model is warmed up for, and what the recipe `countdown-tiny` trains it on."""
+
+_IGNORED = -100
+"""The target of a position that has none, as torch's cross entropy knows it."""
+
+Encoded = tuple[list[int], list[int]]
+"""The tokens of a prompt and of its answer, end token included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmUp:
+    """How long and on what the model is warmed up."""
+
+    updates: int = 600
+    """Optimiser updates."""
+    batch: int = 64
+    """Demonstrations of one update."""
+    learning_rate: float = 2e-3
+    """At its peak; it rises over the first updates and falls along a cosine."""
+    careful_share: float = 0.5
+    """How many of the demonstrations aim at the target."""
+    seed: int = 0
+    """Of weights, problems and demonstrations."""
+
+
+def fresh_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
+    """Build the model with random weights."""
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=CONTEXT_TOKENS,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(seed)
+        return Qwen3ForCausalLM(config)
+
+
+def warm_up(
+    model: Qwen3ForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    settings: WarmUp,
+    on_update: Callable[[int, float], None] = lambda update, loss: None,
+) -> None:
+    """Train `model` in place, on training problems only; `on_update` gets the update's number and its loss."""
+    random = Random(settings.seed)
+    pool = list(puzzles(TASK, split="train", seed=settings.seed))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: _rate(done, settings.updates))
+    model.train()
+    for update in range(1, settings.updates + 1):
+        drawn = random.choices(pool, k=settings.batch)
+        share = settings.careful_share
+        shown = [demonstrate(puzzle, TASK, careful_share=share, random=random) for puzzle in drawn]
+        loss = _imitation_loss(model, [_encode(each, tokenizer) for each in shown])
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        on_update(update, loss.item())
+    model.eval()
+
+
+def _rate(done: int, updates: int, rise: int = 20) -> float:
+    """The factor of the learning rate: up over the first updates, then down to a twentieth."""
+    return min(1.0, (done + 1) / rise) * (0.05 + 0.95 * (1 + math.cos(math.pi * done / updates)) / 2)
+
+
+def _encode(demonstration: Demonstration, tokenizer: PreTrainedTokenizerFast) -> Encoded:
+    turns = [{"role": "user", "content": demonstration.prompt}]
+    prompt = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    answer = demonstration.answer + str(tokenizer.eos_token)
+    return tokenizer(prompt)["input_ids"], tokenizer(answer)["input_ids"]
+
+
+def _imitation_loss(model: Qwen3ForCausalLM, batch: Sequence[Encoded]) -> torch.Tensor:
+    """Mean cross entropy of the answers' tokens, in nats. Shapes: B demonstrations, T tokens."""
+    length = max(len(prompt) + len(answer) for prompt, answer in batch)
+    tokens_BT = torch.full((len(batch), length), int(model.config.pad_token_id))
+    targets_BT = torch.full((len(batch), length), _IGNORED)
+    for row, (prompt, answer) in enumerate(batch):
+        end = len(prompt) + len(answer)
+        tokens_BT[row, :end] = torch.tensor(prompt + answer)
+        targets_BT[row, len(prompt) : end] = torch.tensor(answer)
+    # Right padding: causal attention never looks at it, and its targets are ignored.
+    logits_BTV = model(input_ids=tokens_BT[:, :-1]).logits
+    return functional.cross_entropy(logits_BTV.transpose(1, 2), targets_BT[:, 1:], ignore_index=_IGNORED)
