@@ -77,7 +77,8 @@ def show_health(host: PluginHost, asked: Sequence[Plugin]) -> None:
         for entry in components_of(host, plugin):
             for requirement in missing_requirements(entry.spec):
                 stdout.print(Text(f"{entry.qualified_name} cannot be used: it needs {requirement}"))
-    _show_clashes(host)
+    if len(asked) == len(all_plugins(host)):
+        _show_clashes(host)
 
 
 def _provides(host: PluginHost, plugin: Plugin) -> Iterator[str]:
