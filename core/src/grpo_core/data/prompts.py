@@ -97,8 +97,8 @@ def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:
 
 def _all_too_long(lengths: Sequence[int], limit: int | None) -> DataError:
     return DataError(
-        f"every prompt is too long: all {len(lengths)} were dropped; they have {min(lengths)} to {max(lengths)} "
-        f"tokens, and at most {limit} are allowed",
+        f"no prompt is left: all {len(lengths)} are longer than the {limit} tokens allowed; the shortest has "
+        f"{min(lengths)}",
         hint="Raise dataset.max_prompt_tokens, or lower rollout.max_completion_tokens where the model's context is the "
         "limit, or set dataset.over_long to truncate.",
     )
