@@ -139,7 +139,7 @@ def _matches(outcome: list[dict[str, Any]] | str, expected: object, case: Mappin
 def _names_the_cause(message: str, case: Mapping[str, Any]) -> bool:
     """An error is clear when it says where: a row or file, a column, or the limit that is exceeded."""
     columns = [name for row in case.get("rows", []) for name in row]
-    places = ["rows.jsonl", *columns, *map(str, case.get("config", {}).values())]
+    places = ["rows.jsonl", "column", *columns, *map(str, case.get("config", {}).values())]
     return any(place in message for place in places) and "Traceback" not in message
 
 
