@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core.cli.main import main
-
 from tests.tiny_models import make_model_folder
 
 REWARD = '''

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
 
 SAVING = ("--save-steps", "2", "--eval-rows", "2", "--eval-steps", "2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
 
 FAMILIES = ["llama", "qwen2", "qwen3", "gemma"]

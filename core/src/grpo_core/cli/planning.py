@@ -28,21 +28,22 @@ _EXAMPLE = (
 )
 
 
-def gather(recipe: str | None, flags: Mapping[str, Any]) -> Layer:
-    """Merge all settings; `flags` are the values of the options that `takes_flags` gave the command.
+def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None = None) -> Layer:
+    """Merge all settings; `flags` are the values of the options that `takes_flags` gave the command, `below` is what
+    even a recipe wins over.
 
     Problems with single flags are noted in the layer. Raises RecipeError or `UnknownComponent` for the recipe itself.
     """
     from grpo_core.recipe.files import locate_recipe, read_recipe
     from grpo_core.recipe.layers import Layer, merge
 
-    layer = Layer()
+    layer = below or Layer()
     if recipe is not None:
 
         def find(name: str) -> Path:
             return find_recipe(name, flags.get("plugin"))
 
-        layer = read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find)
+        layer = merge(layer, read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find))
     for flag in FLAGS:
         value = flags.get(flag.parameter)
         if value is not None and flag.name != "--reward-weights":

@@ -5,20 +5,23 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
-from grpo_core.loop.checkpoint import newest_checkpoint, read_state
+from grpo_core.loop.checkpoint import LoopState, newest_checkpoint, read_state
+from grpo_core.loop.evaluate import evaluate
+from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.train import train
 from grpo_core.model.load import count_parameters
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
-from grpo_core.types import RunOutcome
+from grpo_core.types import EvaluationReport, RunOutcome
 
-__all__ = ["launch", "resume"]
+__all__ = ["evaluate_model", "launch", "resume", "run_folder"]
 
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
@@ -37,7 +40,12 @@ def launch(plan: LaunchPlan, *, dry_run: bool = False) -> int:
 
 def resume(path: Path, *, allow_changes: bool = False) -> int:
     """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is."""
-    run_dir, checkpoint = locate(path)
+    run_dir, checkpoint = run_folder(path), checkpoint_in(path)
+    if (path / "final").exists():
+        raise CheckpointError(
+            f"{path} is finished: nothing is left to train",
+            hint="start a new run with --model pointing to its final/ folder to train further",
+        )
     plan = LaunchPlan.read(run_dir)
     if not allow_changes:
         check_versions(plan)
@@ -48,6 +56,27 @@ def resume(path: Path, *, allow_changes: bool = False) -> int:
         shutil.rmtree(leftover)
     announce(plan, prepared)
     return exit_code(train(plan, run_dir, prepared, checkpoint))
+
+
+def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
+    """Evaluate the plan's model, or the newest weights of `run`, on the plan's evaluation rows.
+
+    Without a run, a plan that holds no rows out is evaluated on all of its dataset.
+    """
+    prepared = prepare(plan)
+    prompts = prepared.evaluation
+    if not prompts and run is not None:
+        raise DataError(f"{run} has no evaluation rows", hint="name some with --eval-dataset")
+    checkpoint = None if run is None else checkpoint_in(run)
+    if run is not None and checkpoint is None:
+        raise CheckpointError(f"{run} has no checkpoint yet", hint="evaluate its model with --model")
+    with tempfile.TemporaryDirectory() as scratch, open_parts(plan, Path(scratch), prepared) as parts:
+        state = LoopState(step=0, version=0, zero_reward_steps=0, fingerprint=prepared.fingerprint)
+        if checkpoint is not None:
+            state = read_state(checkpoint)
+            parts.trainer.restore(checkpoint / "trainer")
+        parts.weights.to(state.version)
+        return evaluate(plan, prompts or prepared.train, parts.rollout, parts.scorer, step=state.step)
 
 
 def announce(plan: LaunchPlan, prepared: Prepared) -> None:
@@ -86,21 +115,20 @@ def exit_code(outcome: RunOutcome) -> int:
     return _EXIT_CODES[outcome.status]
 
 
-def locate(path: Path) -> tuple[Path, Path | None]:
-    """The run's folder and the checkpoint to start from; None: the run has none yet and starts anew."""
-    if (path / "state.json").is_file():
-        return path.resolve().parent.parent, path
-    if not (path / PLAN_FILE).is_file():
+def run_folder(path: Path) -> Path:
+    """The run that `path`, its folder or one of its checkpoints, belongs to."""
+    folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
+    if not (folder / PLAN_FILE).is_file():
         raise CheckpointError(
             f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)",
             hint="give the folder that `grpoctl train` printed, or one of its checkpoints/step-…",
         )
-    if (path / "final").exists():
-        raise CheckpointError(
-            f"{path} is finished: nothing is left to train",
-            hint="start a new run with --model pointing to its final/ folder to train further",
-        )
-    return path, newest_checkpoint(path)
+    return folder
+
+
+def checkpoint_in(path: Path) -> Path | None:
+    """The checkpoint that `path` is, or the newest one of the run that it is; None: the run has none yet."""
+    return path if (path / "state.json").is_file() else newest_checkpoint(path)
 
 
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
