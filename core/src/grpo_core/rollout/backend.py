@@ -1,0 +1,105 @@
+"""The `transformers` rollout backend: completions from the trainer's own module, or from a copy that it streams.
+
+`requests.py` says what can be asked, `wave.py` is the decode loop, `choose.py` finds out how the model decodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_core.backends import BackendContext
+from grpo_core.errors import RolloutError
+from grpo_core.model.load import context_length, load_model
+from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
+from grpo_core.rollout.choose import MakeDecoder, choose_decoder
+from grpo_core.rollout.forward import decoding
+from grpo_core.rollout.options import TransformersRolloutOptions
+from grpo_core.rollout.requests import check_requests
+from grpo_core.rollout.stop import CompletionText
+from grpo_core.rollout.wave import Wave, plan_waves
+from grpo_core.rollout.weights import copy_weights
+from grpo_core.types import RolloutGroup, RolloutRequest
+
+__all__ = ["TransformersRollout", "make"]
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def make(options: TransformersRolloutOptions, context: BackendContext) -> TransformersRollout:
+    """Load the tokenizer; weights come later, by `share` or `load_weights`."""
+    return TransformersRollout(options, context)
+
+
+class TransformersRollout:
+    """A `RolloutBackend` that also `SharesWeights`."""
+
+    def __init__(self, options: TransformersRolloutOptions, context: BackendContext) -> None:
+        self._options = options
+        self._context = context
+        tokenizer = load_tokenizer(context.model)
+        self._text = CompletionText(tokenizer, end_token_ids(tokenizer, context.model))
+        self._context_tokens = context_length(context.model)
+        self._model: Any = None
+        self._own_copy: Any = None
+        self._policy_version = 0
+        self._make_decoder: MakeDecoder | None = None
+
+    def share(self, module: torch.nn.Module, version: int) -> None:
+        """Generate with the trainer's live module; nothing is copied, and its state stays as it is."""
+        self._use(module, version)
+
+    def load_weights(self, stream: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Copy the trainer's weights into a model of this backend's own, loaded when the first ones come."""
+        if self._own_copy is None:
+            dtype = _DTYPES[self._context.trainer.precision]
+            self._own_copy = load_model(self._context.model, dtype).to(_device(self._options.device))
+        copy_weights(self._own_copy, stream)
+        self._use(self._own_copy, version)
+
+    def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
+        """Yield each group as soon as its completions are done; raises `RolloutError` before the first for requests
+        that cannot be answered."""
+        if self._model is None:
+            raise RolloutError("there are no weights yet", hint="call share or load_weights before generate")
+        check_requests(
+            requests,
+            vocab_size=self._model.get_input_embeddings().weight.shape[0],
+            context_tokens=self._context_tokens,
+        )
+        return self._groups(requests)
+
+    def close(self) -> None:
+        """Forget the weights."""
+        self._model = self._own_copy = self._make_decoder = None
+
+    def _use(self, model: Any, version: int) -> None:
+        if model is not self._model:
+            self._model, self._make_decoder = model, None
+        self._policy_version = version
+
+    def _groups(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
+        model, version = self._model, self._policy_version
+        for part in plan_waves(requests, self._options.max_sequences):
+            decoder = self._decoder_for(part)
+            wave = Wave(part, decoder, self._text, version)
+            while not wave.done:
+                # Never around a yield: whoever takes the group must not find itself without gradients.
+                with decoding(model):
+                    groups = wave.advance()
+                yield from groups
+
+    def _decoder_for(self, requests: Sequence[RolloutRequest]) -> Any:
+        if self._make_decoder is None:
+            prompts = [request.prompt_ids for request in requests]
+            self._make_decoder = choose_decoder(self._model, prompts, prefill_tokens=self._options.prefill_tokens)
+        return self._make_decoder(requests[0].params.max_tokens)
+
+
+def _device(choice: str) -> torch.device:
+    if choice == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(choice)

@@ -1,0 +1,89 @@
+"""Runs a Hugging Face causal model for generation: without gradient, as in eval mode, one call's logits at a time.
+
+What all ways of decoding share. The model is left as it was found: the trainer may have it in training mode.
+
+Shapes: P prompts, L tokens of the longest, B sequences, T tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Decoder", "Padded", "decoding", "last_logits", "left_padded"]
+
+
+class Decoder(Protocol):
+    """A batch of sequences under way: prompts in, then one token each at a time."""
+
+    def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
+        """[B, V] The logits after each prompt, `repeats[p]` rows for prompt p, one after the other."""
+        ...
+
+    def step(self, tokens_B: Tensor) -> Tensor:
+        """[B, V] The logits after one more token each."""
+        ...
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Go on with these rows only: row i from now on is what was row `rows[i]`."""
+        ...
+
+
+class Padded(NamedTuple):
+    """Prompts in one tensor, padded on the left, so that all end at the same column."""
+
+    ids_PL: Tensor
+    mask_PL: Tensor | None
+    """bool; None: they are of one length, nothing is padding."""
+    positions_PL: Tensor
+
+
+def left_padded(prompts: Sequence[Sequence[int]], device: torch.device) -> Padded:
+    """Pad with token 0, which the mask hides."""
+    longest = max(map(len, prompts))
+    ids = [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
+    padding_P1 = torch.tensor([[longest - len(prompt)] for prompt in prompts], device=device)
+    columns_PL = torch.arange(longest, device=device).expand(len(prompts), longest)
+    mask_PL = columns_PL >= padding_P1 if min(map(len, prompts)) < longest else None
+    return Padded(torch.tensor(ids, device=device), mask_PL, (columns_PL - padding_P1).clamp_(min=0))
+
+
+def last_logits(model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any, **inputs: Any) -> Tensor:
+    """[B, V] Of the last token of each row; appends to the cache."""
+    parameters = _parameters(type(model).forward)
+    # Older transformers call the cache past_key_values; some families take no positions or give all logits.
+    inputs["cache" if "cache" in parameters else "past_key_values"] = kv_cache
+    if "position_ids" in parameters:
+        inputs["position_ids"] = positions_BT
+    if "logits_to_keep" in parameters:
+        inputs["logits_to_keep"] = 1
+    logits_BV: Tensor = model(ids_BT, use_cache=True, **inputs).logits[:, -1]
+    return logits_BV
+
+
+@cache
+def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(forward).parameters)
+
+
+@contextmanager
+def decoding(model: nn.Module) -> Iterator[None]:
+    """No gradient, no dropout, no gradient checkpointing inside; each module's own mode is restored behind.
+
+    Not `inference_mode`: what a model keeps for itself (rotary frequencies) must stay usable in training.
+    """
+    in_training = [module for module in model.modules() if module.training]
+    try:
+        for module in in_training:
+            module.training = False
+        with torch.no_grad():
+            yield
+    finally:
+        for module in in_training:
+            module.training = True

@@ -1,0 +1,125 @@
+"""Decoding that keeps each prompt's keys and values once, however many completions it has.
+
+For models whose layers all are full or sliding-window attention. `choose_decoder` compares it with the plain way on
+the first prompts a model is asked, and says so where it does not hold.
+
+Shapes: P prompts, L prompt columns, B sequences, K key-value heads, D of one head, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from grpo_core.rollout import prefix_attention
+from grpo_core.rollout.forward import Padded, last_logits, left_padded
+from grpo_core.rollout.prefix_cache import PrefixCache, PrefixLayer
+
+__all__ = ["PrefixDecoder", "has_plain_layers"]
+
+
+def has_plain_layers(model: Any) -> bool:
+    """Whether every layer keeps keys and values of all tokens, or of those in a window."""
+    layers = DynamicCache(config=model.config).layers
+    return bool(layers) and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
+
+
+class PrefixDecoder:
+    """A `Decoder` on `PrefixCache`; prompts are read in passes of at most `prefill_tokens`."""
+
+    def __init__(self, model: Any, *, max_tokens: int, prefill_tokens: int) -> None:
+        self._model = model
+        self._max_tokens = max_tokens
+        self._prefill_tokens = prefill_tokens
+        self._cache: PrefixCache
+        self._positions_B: Tensor
+
+    def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
+        """See `Decoder`. Prompts of like length should be neighbours: less padding."""
+        padded, device = left_padded(prompts, self._model.device), self._model.device
+        passes = [self._read(prompts[start:end]) for start, end in _passes(prompts, self._prefill_tokens)]
+        prompt_of = [p for p, count in enumerate(repeats) for _ in range(count)]
+        layers = [
+            PrefixLayer(
+                _stacked([keys for keys, _ in layer], padded),
+                _stacked([values for _, values in layer], padded),
+                len(prompt_of),
+                self._max_tokens,
+            )
+            for layer in zip(*(layers for _, layers in passes), strict=True)
+        ]
+        padding_PL = None
+        if padded.mask_PL is not None:
+            padding_PL = torch.zeros(padded.mask_PL.shape, device=device)
+            padding_PL.masked_fill_(~padded.mask_PL, torch.finfo(torch.float32).min)
+        self._cache = PrefixCache(layers, padding_PL, prompt_of)
+        prompt_of_B = torch.tensor(prompt_of, device=device)
+        self._positions_B = padded.positions_PL[prompt_of_B, -1]
+        return torch.cat([logits for logits, _ in passes])[prompt_of_B]
+
+    def step(self, tokens_B: Tensor) -> Tensor:
+        """See `Decoder`."""
+        self._positions_B = self._positions_B + 1
+        with _attention(self._model.config.get_text_config()):
+            return last_logits(
+                self._model,
+                tokens_B[:, None],
+                self._positions_B[:, None],
+                self._cache,
+                **{prefix_attention.CACHE_ARGUMENT: self._cache},
+            )
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Decoder`."""
+        self._cache.keep(rows)
+        self._positions_B = self._positions_B[torch.tensor(rows, device=self._positions_B.device)]
+
+    def _read(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """The logits after each prompt, and the keys and values of each layer."""
+        padded = left_padded(prompts, self._model.device)
+        cache = DynamicCache(config=self._model.config)
+        mask = None if padded.mask_PL is None else padded.mask_PL.long()
+        logits = last_logits(self._model, padded.ids_PL, padded.positions_PL, cache, attention_mask=mask)
+        return logits, [(layer.keys, layer.values) for layer in cache.layers]
+
+
+def _passes(prompts: Sequence[Sequence[int]], budget_tokens: int) -> Iterator[tuple[int, int]]:
+    """Ranges of prompts whose padded size is within the budget; at least one prompt each."""
+    start, longest = 0, 0
+    for end, prompt in enumerate(prompts):
+        longest = max(longest, len(prompt))
+        if end > start and longest * (end + 1 - start) > budget_tokens:
+            yield start, end
+            start, longest = end, len(prompt)
+    yield start, len(prompts)
+
+
+def _stacked(parts: Sequence[Tensor], padded: Padded) -> Tensor:
+    """[P, K, L, D] The keys or values of all passes, right-aligned; 0 at padding, where a model may leave NaN."""
+    columns = max(part.shape[2] for part in parts)
+    _, heads, _, width = parts[0].shape
+    whole_PKLD = parts[0].new_zeros(len(padded.ids_PL), heads, columns, width)
+    start = 0
+    for part in parts:
+        whole_PKLD[start : start + len(part), :, columns - part.shape[2] :] = part
+        start += len(part)
+    if padded.mask_PL is not None:
+        whole_PKLD.masked_fill_(~padded.mask_PL[:, None, -columns:, None], 0.0)
+    return whole_PKLD
+
+
+@contextmanager
+def _attention(config: Any) -> Iterator[None]:
+    """The model's layers use `prefix_attention` inside."""
+    chosen = config._attn_implementation
+    config._attn_implementation = prefix_attention.NAME
+    try:
+        yield
+    finally:
+        config._attn_implementation = chosen

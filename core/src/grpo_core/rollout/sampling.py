@@ -1,0 +1,86 @@
+"""Draws one token for each sequence from its logits, and says how likely the policy found it.
+
+The log-probability is that of softmax(logits / temperature), before penalty and filters (the space `tempered`): it is
+what the trainer trains. Filters act in the order top-k, top-p, min-p.
+
+Shapes: B sequences, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grpo_core.types import SamplingParams
+
+__all__ = ["Draw", "draw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One token a sequence."""
+
+    tokens_B: Tensor
+    """int64."""
+    logprobs_B: Tensor
+    """fp32, natural log, of softmax(logits / temperature); of softmax(logits) when greedy. Not finite exactly where the
+    logits were NaN, infinite or all -inf."""
+
+
+def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV: Tensor | None = None) -> Draw:
+    """Draw by inverse CDF from `uniforms_B` (fp64 in [0, 1)); a token of probability 0 is never drawn.
+
+    `seen_BV` (bool) marks tokens that occur in prompt or completion; used with a repetition penalty only.
+    """
+    tempered_BV = logits_BV.float()
+    if params.temperature not in (0.0, 1.0):
+        tempered_BV = tempered_BV / params.temperature
+    largest_B1 = tempered_BV.amax(-1, keepdim=True)
+    weights_BV = (tempered_BV - largest_B1).exp_()
+    totals_B1 = weights_BV.sum(-1, keepdim=True)
+    scores_BV = tempered_BV
+    if params.repetition_penalty != 1.0 and seen_BV is not None:
+        scores_BV = _penalised(tempered_BV, seen_BV, params.repetition_penalty)
+        weights_BV = (scores_BV - scores_BV.amax(-1, keepdim=True)).exp_()
+    if params.temperature == 0.0:
+        tokens_B1 = scores_BV.argmax(-1, keepdim=True)
+    else:
+        tokens_B1 = _inverse_cdf(_filtered(weights_BV, params), uniforms_B)
+    logprobs_B1 = tempered_BV.gather(-1, tokens_B1) - largest_B1 - totals_B1.log()
+    return Draw(tokens_B1.squeeze(-1), logprobs_B1.squeeze(-1))
+
+
+def _penalised(scores_BV: Tensor, seen_BV: Tensor, penalty: float) -> Tensor:
+    """Scores of seen tokens divided by the penalty where positive, multiplied where negative (CTRL, Keskar et al.
+    2019, section 4.1). Commutes with the temperature."""
+    less_likely_BV = torch.where(scores_BV > 0, scores_BV / penalty, scores_BV * penalty)
+    return torch.where(seen_BV, less_likely_BV, scores_BV)
+
+
+def _filtered(weights_BV: Tensor, params: SamplingParams) -> Tensor:
+    """Weights, the largest of each row being 1, with those of left-out tokens set to 0. Ties at top-k's border stay."""
+    if 0 < params.top_k < weights_BV.shape[-1]:
+        kth_B1 = weights_BV.topk(params.top_k).values[:, -1:]
+        weights_BV = weights_BV.masked_fill(weights_BV < kth_B1, 0.0)
+    if params.top_p < 1.0:
+        sorted_BV, order_BV = weights_BV.sort(descending=True, stable=True)
+        before_BV = sorted_BV.cumsum(-1, dtype=torch.float64) - sorted_BV
+        left_out_BV = before_BV >= params.top_p * sorted_BV.sum(-1, keepdim=True, dtype=torch.float64)
+        left_out_BV[:, 0] = False
+        weights_BV = weights_BV.masked_fill(left_out_BV.scatter(-1, order_BV, left_out_BV), 0.0)
+    if params.min_p > 0.0:
+        weights_BV = weights_BV.masked_fill(weights_BV < params.min_p, 0.0)
+    return weights_BV
+
+
+def _inverse_cdf(weights_BV: Tensor, uniforms_B: Tensor) -> Tensor:
+    """[B, 1] The first token at which the running sum exceeds its share of the total: its own weight is above 0.
+
+    In fp64, where the share of a number below 1 stays below the total.
+    """
+    cdf_BV = weights_BV.cumsum(-1, dtype=torch.float64)
+    shares_B1 = uniforms_B[:, None] * cdf_BV[:, -1:]
+    # Beyond the last token only where the weights are NaN; the log-probability then tells.
+    return torch.searchsorted(cdf_BV, shares_B1, right=True).clamp_(max=weights_BV.shape[-1] - 1)
