@@ -216,7 +216,7 @@ def _checkpoint_layers(model: Any) -> None:
             f"{type(model).__name__} has no gradient checkpointing",
             hint="set trainer.gradient_checkpointing to false, and trainer.micro_batch_tokens lower to save memory",
         )
-    if hasattr(model, "activation_checkpointing_enable"):  # its name from transformers 5.24 on
+    if hasattr(model, "activation_checkpointing_enable"):  # transformers 5.19 has only the older name
         model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
     else:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

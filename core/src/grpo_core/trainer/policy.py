@@ -65,7 +65,7 @@ class PolicyModule(nn.Module):
     def _chunked(self, inputs: ForwardInputs, temperature: float, with_entropy_grad: bool, raw: bool) -> TokenLogprobs:
         hidden_BTH = self._call(backbone_of(self.model), inputs.input_ids_BT, inputs.position_ids_BT).last_hidden_state
         return chunked_logprobs(
-            hidden_BTH.flatten(0, 1)[inputs.picked_N],
+            hidden_BTH.flatten(0, 1).index_select(0, inputs.picked_N),
             inputs.targets_N,
             self._head,
             temperature=temperature,
