@@ -21,6 +21,7 @@ __all__ = ["puzzles", "rows", "split_of"]
 Split = Literal["train", "evaluation"]
 
 _EVALUATION_SHARE = 1 / 8
+_WIDER = "There are more with a wider min_value..max_value or min_target..max_target, or with more operations."
 _DEFAULT_ROWS = 20_000
 _PATIENCE_DRAWS = 20_000
 """Draws in a row without a new problem after which there are taken to be no more."""
@@ -28,16 +29,18 @@ _PATIENCE_DRAWS = 20_000
 
 def rows(options: CountdownOptions, *, split: Split, seed: int) -> Iterator[Mapping[str, object]]:
     """Yield rows with `nums`, `target` and a `solution`: `options.rows` of them for training, for evaluation all there
-    are. Raises `DataError` when fewer training rows exist than `options.rows` asks for."""
+    are. Raises `DataError` when there are none, or fewer training rows than `options.rows`."""
     wanted = (options.rows or _DEFAULT_ROWS) if split == "train" else None
     count = 0
     for puzzle in islice(puzzles(options, split=split, seed=seed), wanted):
         count += 1
         yield {"nums": list(puzzle.nums), "target": puzzle.target, "solution": puzzle.solution}
-    if count == 0 or (split == "train" and options.rows and count < options.rows):
+    if count == 0:
+        raise DataError(f"countdown: these options allow no {split} problem", hint=_WIDER)
+    if split == "train" and options.rows and count < options.rows:
         raise DataError(
-            f"countdown: these options allow only {count} different {split} problems, and more were asked for",
-            hint="Ask for fewer rows, or widen min_value..max_value, min_target..max_target or operations.",
+            f"countdown: these options allow only {count} different train problems, and {options.rows} were asked for",
+            hint=f"Ask for fewer rows. {_WIDER}",
         )
 
 
