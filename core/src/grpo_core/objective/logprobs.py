@@ -3,8 +3,8 @@
 What it does not do: run the model, or know how a model makes logits of hidden states; `head` does (`lm_head`, with the
 scaling or soft-capping of its family). Called inside the wrapped module's forward, by every trainer backend.
 
-Memory: at most one chunk of [chunk_tokens, V] logits (and one temporary of its size) is alive, in forward and backward.
-The backward of several chunks computes each chunk's logits again; a single chunk keeps them.
+Memory: at most one chunk of [chunk_tokens, V] logits is alive, in forward and backward, beside two temporaries of its
+size. The backward of several chunks computes each chunk's logits again; a single chunk keeps them.
 
 Shapes: N tokens, C tokens of a chunk, H hidden, V vocabulary.
 """
@@ -52,7 +52,9 @@ def chunked_logprobs(
 
     def chunk(hidden_CH: Tensor, targets_C: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         logits_CV = head(hidden_CH)
-        logprobs_C, entropies_C = _TokenStatistics.apply(logits_CV, targets_C, temperature, with_entropy_grad)
+        logprobs_C, entropies_C = _TokenStatistics.apply(  # type: ignore[no-untyped-call]
+            logits_CV, targets_C, temperature, with_entropy_grad
+        )
         return logprobs_C, entropies_C, _raw_logprobs(logits_CV, targets_C) if raw and temperature != 1.0 else None
 
     parts = [
@@ -60,7 +62,9 @@ def chunked_logprobs(
         checkpoint(chunk, hidden_CH, targets_C, use_reentrant=False, preserve_rng_state=False)
         if recompute
         else chunk(hidden_CH, targets_C)
-        for hidden_CH, targets_C in zip(hidden_NH.split(chunk_tokens), targets_N.split(chunk_tokens), strict=True)
+        for hidden_CH, targets_C in zip(
+            torch.split(hidden_NH, chunk_tokens), torch.split(targets_N, chunk_tokens), strict=True
+        )
     ]
     logprobs_N, entropies_N = torch.cat([part[0] for part in parts]), torch.cat([part[1] for part in parts])
     if not raw:
@@ -71,7 +75,7 @@ def chunked_logprobs(
 
 
 class _TokenStatistics(torch.autograd.Function):
-    """log p(target) and entropy of p = softmax(logits / temperature), with one [C, V] temporary each way.
+    """log p(target) and entropy of p = softmax(logits / temperature), in place where autograd would make copies.
 
     With z = logits / temperature: d log p(target) / dz = onehot(target) - p, and dH / dz = -p (log p + H).
     """
@@ -86,7 +90,7 @@ class _TokenStatistics(torch.autograd.Function):
         sum_C = exp_CV.sum(-1)
         lse_C = largest_C1.squeeze(-1) + sum_C.log()
         logprobs_C = z_CV.gather(-1, targets_C[:, None]).squeeze(-1) - lse_C
-        entropies_C = lse_C - torch.linalg.vecdot(exp_CV, z_CV) / sum_C
+        entropies_C = lse_C - exp_CV.mul_(z_CV).sum(-1) / sum_C
         ctx.save_for_backward(logits_CV, targets_C, lse_C, entropies_C)
         ctx.temperature, ctx.with_entropy_grad = temperature, with_entropy_grad
         if not with_entropy_grad:
@@ -97,14 +101,12 @@ class _TokenStatistics(torch.autograd.Function):
     def backward(ctx: Any, grad_logprobs_C: Tensor, grad_entropies_C: Tensor) -> tuple[Tensor, None, None, None]:
         logits_CV, targets_C, lse_C, entropies_C = ctx.saved_tensors
         logp_CV = _scaled(logits_CV, ctx.temperature) - lse_C[:, None]
-        p_CV = logp_CV.exp()
         if ctx.with_entropy_grad:
-            slope_CV = (
-                logp_CV.add_(entropies_C[:, None]).mul_(-grad_entropies_C[:, None]).sub_(grad_logprobs_C[:, None])
-            )
-            grad_CV = slope_CV.mul_(p_CV)
+            p_CV = logp_CV.exp()
+            grad_CV = logp_CV.add_(entropies_C[:, None]).mul_(-grad_entropies_C[:, None])
+            grad_CV.sub_(grad_logprobs_C[:, None]).mul_(p_CV)
         else:
-            grad_CV = p_CV.mul_(-grad_logprobs_C[:, None])
+            grad_CV = logp_CV.exp_().mul_(-grad_logprobs_C[:, None])
         grad_CV.scatter_add_(-1, targets_C[:, None], grad_logprobs_C[:, None])
         return grad_CV.div_(ctx.temperature).to(logits_CV.dtype), None, None, None
 

@@ -102,7 +102,7 @@ def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: Obje
         terms_BT = terms_BT + settings.beta * _kl(inputs, logprobs_BT, settings.kl_estimator)
     if settings.entropy_bonus > 0:
         terms_BT = terms_BT - settings.entropy_bonus * entropies_BT
-    total = (terms_BT * _share_of_token(mask_BT, loss.denominator, denominators)).sum()
+    total = (terms_BT / _denominators(mask_BT, loss.denominator, denominators)).sum()
 
     low_BT, high_BT = cut_tokens(ratio_BT, advantages_BT, loss)
     tokens = TokenMetrics(
@@ -138,12 +138,12 @@ def _kl(inputs: TokenInputs, logprobs_BT: Tensor, estimator: KlEstimator) -> Ten
     return token_kl(logprobs_BT, torch.where(inputs.mask_BT, inputs.reference_logprobs_BT, 0.0), estimator)
 
 
-def _share_of_token(mask_BT: Tensor, denominator: Denominator, update: Denominators) -> Tensor:
-    """[B, T] What a token's term is multiplied by; 0 outside the mask. An update without a token divides by 1."""
+def _denominators(mask_BT: Tensor, denominator: Denominator, update: Denominators) -> Tensor | int:
+    """[B, 1] or one number: what the tokens of a row are divided by; 1 where there is nothing to divide."""
     match denominator:
         case "sequence":
-            return mask_BT / (mask_BT.sum(1, keepdim=True).clamp(min=1) * max(1, update.sequences))
+            return mask_BT.sum(1, keepdim=True).clamp(min=1) * max(1, update.sequences)
         case "token":
-            return mask_BT / max(1, update.tokens)
+            return max(1, update.tokens)
         case "constant":
-            return mask_BT / max(1, update.sequences * update.max_completion_tokens)
+            return max(1, update.sequences * update.max_completion_tokens)

@@ -89,7 +89,7 @@ PRESETS: Mapping[str, Loss] = MappingProxyType(
             highest=5.0,
         ),
         "sapo": Loss(
-            source="SAPO, arXiv 2511.20347, eq. 5 and 6",
+            source="SAPO, arXiv 2511.20347, §3",
             surrogate="sapo",
             denominator="sequence",
         ),
@@ -170,7 +170,7 @@ def _clip_warnings(settings: ObjectiveSettings, updates_per_step: int) -> Iterat
         yield f"{name} has no effect with loss {settings.loss}, which does not clip that way"
     if loss.surrogate == "cispo" and loss.highest <= 1:
         yield (
-            f"clip_high {loss.highest:g} with loss cispo: it caps the ratio itself, so nearly every token gets the same "
+            f"clip_high {loss.highest:g} with loss cispo: it caps the ratio itself, so nearly every token gets the "
             f"constant weight {loss.highest:g}; use 5, or leave it out"
         )
     elif updates_per_step == 1 and set(given) - set(idle):
@@ -192,8 +192,8 @@ def _kl_warnings(settings: ObjectiveSettings) -> Iterator[str]:
         yield "kl_in has no effect while beta is 0"
     if settings.beta > 0 and settings.kl_in == "reward" and settings.kl_estimator != "k1":
         yield (
-            f"kl_estimator {settings.kl_estimator} with kl_in reward does not follow the gradient of the KL divergence; "
-            "in the reward k1 does"
+            f"kl_estimator {settings.kl_estimator} with kl_in reward does not follow the gradient of the KL "
+            "divergence; in the reward k1 does"
         )
 
 
@@ -209,7 +209,7 @@ def _filter_warnings(settings: ObjectiveSettings) -> Iterator[str]:
     if settings.importance.correction.startswith("sequence") and settings.importance.cap >= 1.5:
         yield (
             f"importance.cap {settings.importance.cap:g} with correction {settings.importance.correction} hardly ever "
-            "acts: the geometric mean over a completion leaves 0.9 to 1.1 only when the engine is wrong; try 1.05"
+            "acts: the geometric mean over a completion rarely leaves 0.9 to 1.1; use a cap close to 1, such as 1.05"
         )
     defaults = ObjectiveSettings()
     if settings.loss != "sapo" and (

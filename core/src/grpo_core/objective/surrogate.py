@@ -16,7 +16,7 @@ from grpo_core.objective.presets import Loss, RatioLevel
 __all__ = ["cut_tokens", "policy_ratio", "surrogate"]
 
 MAX_LOG_RATIO = 20.0
-"""In nats. exp overflows fp32 at 88, and an infinite ratio times an advantage of 0 is NaN; no clip range reaches 5e8."""
+"""In nats. exp overflows fp32 at 88, and an infinite ratio times an advantage of 0 is NaN; no cap is near 5e8."""
 
 
 def policy_ratio(log_ratio_BT: Tensor, mask_BT: Tensor, level: RatioLevel) -> Tensor:
@@ -57,7 +57,7 @@ def cut_tokens(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> tuple[Ten
 
 
 def _clip(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> Tensor:
-    """-min(r A, clip(r) A); with dual clip (arXiv 1912.09729, eq. 5) for A < 0: -max(min(r A, clip(r) A), c A)."""
+    """-min(r A, clip(r) A); with dual clip (arXiv 1912.09729) for A < 0: -max(min(r A, clip(r) A), c A)."""
     gain_BT = torch.minimum(ratio_BT * advantages_BT, ratio_BT.clamp(loss.lowest, loss.highest) * advantages_BT)
     if loss.dual_clip is not None:
         floor_BT = loss.dual_clip * advantages_BT
@@ -67,5 +67,6 @@ def _clip(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> Tensor:
 
 def _sapo(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> Tensor:
     """4/τ makes the slope at r = 1 that of the ratio itself, so that on-policy all surrogates have one gradient."""
-    temperature_BT = torch.where(advantages_BT > 0, loss.temperature_positive, loss.temperature_negative)
+    temperature_BT = torch.full_like(ratio_BT, loss.temperature_negative)
+    temperature_BT = temperature_BT.masked_fill(advantages_BT > 0, loss.temperature_positive)
     return -torch.sigmoid(temperature_BT * (ratio_BT - 1)) * 4 / temperature_BT * advantages_BT
