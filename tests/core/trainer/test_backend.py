@@ -80,6 +80,21 @@ def test_the_gradient_is_the_plain_one_however_the_update_is_cut(folder: Path, t
     holds()
 
 
+@pytest.mark.parametrize("loss", ["grpo", "dr_grpo", "dapo", "cispo", "sapo", "gspo"])
+def test_gradients_of_two_ranks_add_up_to_that_of_one(folder: Path, tmp_path: Path, loss: str) -> None:
+    def gradient(batch: TrainBatch, name: str) -> dict[str, Tensor]:
+        return gradient_of_update(make_trainer(folder, objective={"loss": loss}, **UNTOUCHED), batch, tmp_path / name)
+
+    whole = make_batch()
+    first, second, third = whole.groups
+    # The second group is split by completions; both shares carry the denominators of the whole update.
+    split = [replace(second, members=members) for members in (second.members[:1], second.members[1:])]
+    shares = [replace(whole, groups=(first, split[0])), replace(whole, groups=(split[1], third))]
+    parts = [gradient(share, f"rank {rank}") for rank, share in enumerate(shares)]
+    total = {name: parts[0][name] + parts[1][name] for name in parts[0]}
+    assert_same(total, gradient(whole, "whole"), rtol=1e-4, atol=1e-6)
+
+
 def test_skipped_groups_are_counted_and_change_neither_gradient_nor_denominators(folder: Path, tmp_path: Path) -> None:
     batch = make_batch(signal_free=(1, 2))
     trainer = make_trainer(folder, **UNTOUCHED)
