@@ -84,6 +84,24 @@ def test_an_empty_prompt_column_beside_a_full_one_is_just_a_column() -> None:
     assert sample.columns == {"query": None}
 
 
+def test_a_column_that_the_user_named_wins_and_the_others_stay_columns() -> None:
+    row = {"query": "a", "prompt": "b", "conversations": [turn("user", "c")]}
+    sample = map_row(row, explicit=["prompt", "solution"]).sample
+    assert sample.messages[0].content == "b"
+    assert sample.columns == {"query": "a", "conversations": [turn("user", "c")]}
+
+
+def test_naming_one_half_of_instruction_and_input_keeps_the_other() -> None:
+    sample = map_row({"instruction": "Add.", "input": "1 2", "query": "q"}, explicit=["instruction"]).sample
+    assert sample.messages[0].content == "Add.\n\n1 2"
+    assert sample.columns == {"query": "q"}
+
+
+def test_a_conversation_that_lost_against_a_named_column_is_not_lost() -> None:
+    chat = [turn("user", "c")]
+    assert map_row({"messages": chat, "query": "q"}, explicit=["query"]).sample.columns == {"messages": chat}
+
+
 def test_images_of_column_and_conversation_come_in_the_order_of_their_placeholders() -> None:
     sample = map_row({"query": "What is it?", "images": ["a.png"], "solution": "cat"}).sample
     assert sample.messages[0].content == "<image>What is it?"

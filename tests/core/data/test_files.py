@@ -118,7 +118,7 @@ def test_a_folder_written_by_save_to_disk_says_what_to_do(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '{"q": 1}\n{"q": \n', r"a\.jsonl line 2: is not valid JSON: Expecting value"),
+        ("a.jsonl", '{"q": 1}\n{"q": \n', r"a\.jsonl line 2: is not valid JSON: Expecting value at character 8"),
         ("a.jsonl", '["a", "1"]\n', r"a\.jsonl line 1: a row is a JSON object with column names, not list"),
         ("a.jsonl", f'{{"q": {"9" * 5000}}}', r"a\.jsonl line 1: is not valid JSON: Exceeds the limit"),
         ("a.jsonl", "", r"a\.jsonl: holds no rows"),

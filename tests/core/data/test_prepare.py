@@ -68,6 +68,13 @@ def test_columns_are_renamed_before_anything_else(tmp_path: Path) -> None:
     assert loaded.columns == {"solution"}
 
 
+def test_renaming_a_column_to_a_prompt_name_chooses_it(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "rows.jsonl", [{"query": "a", "question": "b"}])
+    loaded = load(planned(file), columns={"question": "prompt"})
+    assert questions(loaded.samples) == ["b"]
+    assert loaded.samples[0].columns == {"query": "a"}
+
+
 def test_a_rename_of_a_column_that_no_row_has_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no column golt(.|\n)*columns are gold, query"):
         load(rows_of(tmp_path, "a", gold="42"), columns={"golt": "solution"})

@@ -62,7 +62,9 @@ def test_a_long_prompt_can_lose_its_beginning_and_keeps_the_turn_that_is_to_be_a
 
 
 def test_no_prompt_left_is_an_error_with_the_lengths(tokenizer: Any) -> None:
-    with pytest.raises(DataError, match=r"no prompt is left: all 2 are longer than the 16 tokens allowed; the shortest has 20"):
+    with pytest.raises(
+        DataError, match=r"no prompt is left: all 2 are longer than the 16 tokens allowed; the shortest has 20"
+    ):
         render_prompts(samples("abcde", "a"), tokenizer, max_prompt_tokens=16, over_long="drop")
 
 

@@ -6,14 +6,15 @@
     history                                                     earlier turns
     images, image                                               the images of the prompt
 
-A conversation wins over a text; two columns of one line are an error. A final assistant turn leaves the prompt, so the
+A column that was renamed to one of these names wins; else a conversation wins over a text, and two columns of one line
+are an error. A final assistant turn leaves the prompt, so the
 policy never sees the answer, and becomes the column `response`. Datasets with a preprocessor of their own don't come
 here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
@@ -31,6 +32,7 @@ SYSTEM_COLUMNS = ("system", "system_prompt")
 IMAGE_COLUMNS = ("images", "image")
 HISTORY_COLUMN = "history"
 RESPONSE_COLUMN = "response"
+_JOINED = ("instruction", "input")
 
 _RESPONSE_KEPT = f"a final assistant turn left the prompt, and the row had a column {RESPONSE_COLUMN}, which is kept"
 
@@ -77,9 +79,12 @@ def check_names(columns: Iterable[str]) -> None:
         )
 
 
-def map_row(row: Mapping[str, object]) -> Mapped:
-    """Make a sample of a row by the names of its columns; raises `DataError` that names the column, not the row."""
-    prompt, used = _prompt(row)
+def map_row(row: Mapping[str, object], *, explicit: Collection[str] = ()) -> Mapped:
+    """Make a sample of a row by the names of its columns; `explicit` are the names that the user gave to columns.
+
+    Raises `DataError` that names the column, not the row.
+    """
+    prompt, used = _prompt(_candidates(row, explicit))
     system, system_column = _system(row, prompt.messages)
     history = parse_history(row.get(HISTORY_COLUMN))
     turns, reply = _without_reply(_in_order(system, history.messages, prompt.messages))
@@ -87,8 +92,10 @@ def map_row(row: Mapping[str, object]) -> Mapped:
         raise DataError(f"{_named(used)}: nothing is asked: there is no user message")
     image_column = _only(row, IMAGE_COLUMNS, "the images")
     images = history.images + prompt.images + image_refs(row.get(image_column or ""), column=image_column or "")
-    consumed = {*used, system_column, image_column, HISTORY_COLUMN, CHAT_COLUMNS[0]}
+    consumed = {*used, system_column, image_column, HISTORY_COLUMN}
     columns = {name: value for name, value in row.items() if name not in consumed}
+    if "messages" in columns and columns["messages"] is None:
+        del columns["messages"]  # a conversation that is not there would only be a column with a reserved name
     notes = [
         f"the prompt is in {used[0]}; the column {name} is not part of it"
         for name in TEXT_COLUMNS
@@ -103,16 +110,26 @@ def map_row(row: Mapping[str, object]) -> Mapped:
     )
 
 
+def _candidates(row: Mapping[str, object], explicit: Collection[str]) -> dict[str, object]:
+    """The prompt columns that have a value; only those the user named, where there are any."""
+    found = {name: row[name] for name in (*CHAT_COLUMNS, *TEXT_COLUMNS) if row.get(name) is not None}
+    if not found:
+        raise _no_prompt(row)
+    named = {name for name in found if name in explicit}
+    if named & set(_JOINED):
+        named |= set(_JOINED)
+    return {name: value for name, value in found.items() if name in named} if named else found
+
+
 def _prompt(row: Mapping[str, object]) -> tuple[Conversation, tuple[str, ...]]:
     """The conversation that the prompt columns hold, and which columns these are."""
     if chat := _only(row, CHAT_COLUMNS, "the conversation"):
         return parse_chat(row[chat], column=chat), (chat,)
-    if row.get("instruction") is not None and row.get("input") is not None:
-        _only({name: value for name, value in row.items() if name != "input"}, TEXT_COLUMNS, "the prompt")
-        return _instruction_with_input(row), ("instruction", "input")
+    if row.keys() >= set(_JOINED):
+        _only(row, [name for name in TEXT_COLUMNS if name != "input"], "the prompt")
+        return _instruction_with_input(row), _JOINED
     text = _only(row, TEXT_COLUMNS, "the prompt")
-    if text is None:
-        raise _no_prompt(row)
+    assert text is not None
     if holds_chat(row[text]):
         return parse_chat(row[text], column=text), (text,)
     return Conversation(messages=(text_message("user", row[text], column=text),)), (text,)

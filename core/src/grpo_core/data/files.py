@@ -132,7 +132,11 @@ def _parse(file: Path, place: str, text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} {place}: is not valid JSON: {error}") from error
+        raise DataError(f"{file} {place}: is not valid JSON: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _as_row(file: Path, place: str, value: object) -> Mapping[str, object]:
@@ -140,7 +144,7 @@ def _as_row(file: Path, place: str, value: object) -> Mapping[str, object]:
         return value
     raise DataError(
         f"{file} {place}: a row is a JSON object with column names, not {type(value).__name__}",
-        hint='Write rows like {"query": "6*7?", "solution": "42"}.',
+        hint='Write {"query": "6*7?", "solution": "42"}, one a line in .jsonl; a list of them belongs in a .json file.',
     )
 
 

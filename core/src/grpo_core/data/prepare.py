@@ -7,7 +7,7 @@ can be bound to the columns before anything large is loaded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import cast
@@ -108,7 +108,7 @@ def load_samples(
     rows = read_rows(dataset, split=split, seed=seed, limit=limit)
     check_renames((name for row in rows for name in row.columns), settings.columns)
     system = (settings.system or "").strip()
-    to_sample = _mapper(dataset.preprocess, context)
+    to_sample = _mapper(dataset.preprocess, context, settings.columns.values())
     samples: list[Sample] = []
     notes: Counter[str] = Counter()
     for row in rows:
@@ -128,10 +128,12 @@ def load_samples(
     )
 
 
-def _mapper(component: PlannedComponent | None, context: BuildContext) -> Callable[[Row], Mapped | None]:
+def _mapper(
+    component: PlannedComponent | None, context: BuildContext, explicit: Collection[str]
+) -> Callable[[Row], Mapped | None]:
     """What makes a sample of a row with renamed columns: the preprocessor, else the well-known columns."""
     if component is None:
-        return lambda row: map_row(row.columns)
+        return lambda row: map_row(row.columns, explicit=explicit)
     built = build_target(component.target, component.options_model, component.options, context)
     if not callable(built):
         raise PluginError(f"'{component.name}' is not a preprocessor: it is {built!r}, not a function of a row")
