@@ -18,7 +18,7 @@ something to improve on a laptop. It knows the form of an answer and some arithm
 
 Made by
 
-    python -m grpo_rewards_math.tiny_model OUT --seed {seed} --updates {updates} --careful-share {careful_share}
+    python -m grpo_rewards_math.tiny_model OUT --seed {seed} --updates {updates} --batch {batch} --careful-share {careful_share}
 
 (`src/grpo_rewards_math/tiny_model/`): random weights, then {updates} updates of {batch} demonstrations each, on
 problems of the training split only. {careful_percent:.0f} % of the demonstrations solve their problem; the others

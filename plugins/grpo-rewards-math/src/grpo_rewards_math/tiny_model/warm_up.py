@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 import torch
@@ -23,6 +24,9 @@ __all__ = ["TASK", "WarmUp", "fresh_model", "warm_up"]
 
 TASK = CountdownOptions(max_numbers=3, max_value=15, operations="+-*", style="short")
 """What the model is warmed up for, and what the recipe `countdown-tiny` trains it on."""
+
+_POOL_PUZZLES = 5_000
+"""How many different problems are shown: most of the training split; finding the last ones takes long."""
 
 _IGNORED = -100
 """The target of a position that has none, as torch's cross entropy knows it."""
@@ -76,7 +80,7 @@ def warm_up(
 ) -> None:
     """Train `model` in place, on training problems only; `on_update` gets the update's number and its loss."""
     random = Random(settings.seed)
-    pool = list(puzzles(TASK, split="train", seed=settings.seed))
+    pool = list(islice(puzzles(TASK, split="train", seed=settings.seed), _POOL_PUZZLES))
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: _rate(done, settings.updates))
     model.train()
