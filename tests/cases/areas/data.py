@@ -21,6 +21,7 @@ from grpo_core.data.prompts import OverLong, render_prompts
 from grpo_core.errors import GrpoError
 from grpo_core.reward.check import check_rewards
 from grpo_core.types import BuildContext, Sample
+from tests.cases.expect import ClearError, difference
 from tests.tiny_models import make_tokenizer
 
 __all__ = ["check"]
@@ -53,18 +54,14 @@ def check(case: dict[str, Any]) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         file = _write(case, Path(folder))
         try:
-            samples: Sequence[Sample] | str = _samples(case, file)
+            samples = _samples(case, file)
         except GrpoError as error:
-            samples = str(error)
-        outcome = samples if isinstance(samples, str) else _facts(samples)
-        if "env" in case and (differs := _under_environment(case["env"], file, outcome)):
+            if not _names_the_cause(str(error), case):
+                return f"the error does not say where: {error}"
+            return difference(ClearError(str(error)), case)
+        if "env" in case and (differs := _under_environment(case["env"], file, samples)):
             return differs
-    if any(_matches(outcome, wrong, case) for wrong in case.get("must_not", [])):
-        return f"this is the fault itself: {outcome}"
-    right = [case["expected"], *case.get("also_ok", [])]
-    if any(_matches(outcome, one, case) for one in right):
-        return None
-    return f"expected {json.dumps(right, ensure_ascii=False)[:300]}, got {str(outcome)[:600]}"
+        return difference(_outcome(samples), case)
 
 
 def _write(case: Mapping[str, Any], folder: Path) -> Path:
@@ -106,34 +103,15 @@ def _reward(name: str) -> str:
     return f"{__file__}:{_STAND_INS.get(name, any_answer).__name__}"
 
 
-def _facts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    return [
-        {
-            "messages": [{"role": message.role, "content": message.content} for message in sample.messages],
-            "columns": dict(sample.columns),
-        }
-        for sample in samples
-    ]
-
-
-def _under_environment(env: Mapping[str, str], file: Path, outcome: object) -> str | None:
+def _under_environment(env: Mapping[str, str], file: Path, samples: Sequence[Sample]) -> str | None:
     """What differs when the command line reads the file under `env`."""
     code = "import sys; from grpo_core.cli.main import main; sys.argv[0] = 'grpoctl'; main()"
     command = [sys.executable, "-c", code, "datasets", "preview", str(file), "--json", "--rows", "1000"]
     done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, check=False)
     if done.returncode != 0:
         return f"under {env}: {done.stderr.decode('utf-8', 'replace')}"
-    shown = [{key: each[key] for key in ("messages", "columns")} for each in json.loads(done.stdout)["samples"]]
-    return None if shown == outcome else f"under {env}: {shown}"
-
-
-def _matches(outcome: list[dict[str, Any]] | str, expected: object, case: Mapping[str, Any]) -> bool:
-    """Whether an outcome, the facts of all samples or an error's text, is one that the case names."""
-    if expected == "clear error":
-        return isinstance(outcome, str) and _names_the_cause(outcome, case)
-    if isinstance(outcome, str) or not isinstance(expected, Mapping):
-        return False
-    return all(_same(_value(outcome, key), wanted) for key, wanted in expected.items())
+    shown = [(each["messages"], each["columns"]) for each in json.loads(done.stdout)["samples"]]
+    return None if shown == [(_messages(each), each.columns) for each in samples] else f"under {env}: {shown}"
 
 
 def _names_the_cause(message: str, case: Mapping[str, Any]) -> bool:
@@ -143,28 +121,24 @@ def _names_the_cause(message: str, case: Mapping[str, Any]) -> bool:
     return any(place in message for place in places) and "Traceback" not in message
 
 
-def _value(samples: Sequence[Mapping[str, Any]], key: str) -> object:
-    """What the samples have under a key of an expected outcome."""
-    first = samples[0]
-    columns = [sample["columns"] for sample in samples]
-    if key == "rows":
-        return len(samples)
-    if key == "messages":
-        return first["messages"]
-    if key == "query":
-        return first["messages"][-1]["content"]
-    if key == "kept":
-        return first["columns"]
-    if key == "solutions":
+def _outcome(samples: Sequence[Sample]) -> dict[str, object]:
+    """Everything that a case may ask about: the first sample, and each column over all of them."""
+    first, columns = samples[0], [sample.columns for sample in samples]
+    over_all = {
+        name: [row.get(name) for row in columns] for name in first.columns if name not in ("solution", "target")
+    }
+    return {
+        **first.columns,
+        **over_all,
+        **{f"{name}_types": [type(value).__name__ for value in values] for name, values in over_all.items()},
         # As a reward compares them; a number that stays a number is not a fault.
-        return [str(each["solution"]) for each in columns]
-    if key == "nums":
-        return [each["nums"] for each in columns]
-    if key.endswith("_types"):
-        return [type(each[key.removesuffix("_types")]).__name__ for each in columns]
-    return first["columns"].get(key)
+        "solutions": [str(row.get("solution")) for row in columns],
+        "rows": len(samples),
+        "messages": _messages(first),
+        "query": first.messages[-1].content,
+        "kept": first.columns,
+    }
 
 
-def _same(value: object, wanted: object) -> bool:
-    """Equal in value and, other than `==`, in type: the text "42" and True are not the numbers 42 and 1."""
-    return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
+def _messages(sample: Sample) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in sample.messages]
