@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from grpo_core.recipe.entries import apply_override, weigh_rewards
+from grpo_core.recipe.entries import apply_overrides, weigh_rewards
 from grpo_core.recipe.layers import Layer, make_layer
 from grpo_core.recipe.overrides import parse_override
 from grpo_core.recipe.syntax import all_paths
@@ -16,8 +16,8 @@ def _with_rewards(*entries: Any) -> Layer:
     return make_layer(values, dict.fromkeys(all_paths(values), "r.yaml:1"), base=_BASE)
 
 
-def _set(layer: Layer, text: str) -> Layer:
-    return apply_override(layer, parse_override(text), base=_BASE)
+def _set(layer: Layer, *texts: str) -> Layer:
+    return apply_overrides(layer, map(parse_override, texts), base=_BASE)
 
 
 def test_an_option_of_a_reward_is_set_by_the_rewards_name() -> None:
@@ -35,7 +35,7 @@ def test_a_reward_with_a_name_of_its_own_is_addressed_by_that() -> None:
 
 
 def test_several_overrides_of_one_reward_add_up() -> None:
-    layer = _set(_set(_with_rewards("a"), "rewards.a.weight=2"), "rewards.a={tasks: [math]}")
+    layer = _set(_with_rewards("a"), "rewards.a.weight=2", "rewards.a={tasks: [math]}")
     assert layer.values["rewards"] == [{"use": "a", "weight": 2, "tasks": ["math"]}]
 
 
@@ -63,6 +63,21 @@ def test_two_rewards_of_one_name_cannot_be_addressed() -> None:
 
 def test_the_list_of_rewards_is_replaced_as_a_whole() -> None:
     assert _set(_with_rewards("a", "b"), "rewards=[c]").values["rewards"] == [{"use": "c"}]
+
+
+def test_rewards_are_addressed_once_their_list_is_complete() -> None:
+    layer = _set(_with_rewards("a"), "rewards.b.weight=2", "rewards=[b]")
+    assert layer.values["rewards"] == [{"use": "b", "weight": 2}]
+
+
+def test_the_order_of_overrides_does_not_lose_options() -> None:
+    texts = ["rollout.options.a=1", "rollout.use=other"]
+    for order in (texts, texts[::-1]):
+        assert _set(Layer(), *order).values == {"rollout": {"use": "other", "options": {"a": 1}}}
+
+
+def test_of_two_overrides_of_one_key_the_later_wins() -> None:
+    assert _set(Layer(), "run.seed=1", "run.seed=2").values == {"run": {"seed": 2}}
 
 
 def test_other_settings_are_nested() -> None:

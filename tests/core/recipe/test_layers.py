@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_core.recipe.layers import Layer, display_path, layer_of, make_layer, merge, merge_all, reward_name
+from grpo_core.recipe.layers import Layer, display_path, join, layer_of, make_layer, merge, reward_name
 from grpo_core.recipe.syntax import KeyPath, all_paths
 
 _BASE = Path("/base")
@@ -136,11 +136,11 @@ def test_null_overrules_nothing_but_its_own_key() -> None:
     assert merged.values == {"run": {"epochs": 2, "steps": None}}
 
 
-def test_layers_merge_from_the_lowest() -> None:
-    layers = [layer_of(("run", "seed"), seed, f"{seed}", base=_BASE) for seed in (1, 2, 3)]
-    merged = merge_all(layers)
-    assert merged.values == {"run": {"seed": 3}}
-    assert merged.origin_of(("run", "seed")) == "3"
+def test_parts_of_one_layer_keep_their_contradictions() -> None:
+    parts = [layer_of(("run", key), 1, f"--{key}", base=_BASE) for key in ("steps", "epochs")]
+    joined = join(parts)
+    assert joined.values == {"run": {"steps": 1, "epochs": 1}}
+    assert joined.origin_of(("run", "steps")) == "--steps"
 
 
 def test_the_origin_of_what_nobody_set_is_that_of_what_it_is_in() -> None:

@@ -35,7 +35,7 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
     Problems with single flags are noted in the layer. Raises RecipeError or `UnknownComponent` for the recipe itself.
     """
     from grpo_core.recipe.files import locate_recipe, read_recipe
-    from grpo_core.recipe.layers import Layer, merge
+    from grpo_core.recipe.layers import Layer, join, merge
 
     layer = below or Layer()
     if recipe is not None:
@@ -44,10 +44,9 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
             return find_recipe(name, flags.get("plugin"))
 
         layer = merge(layer, read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find))
-    for flag in FLAGS:
-        value = flags.get(flag.parameter)
-        if value is not None and flag.name != "--reward-weights":
-            layer = merge(layer, _layer_of_flag(flag, value))
+    given = [(flag, flags[flag.parameter]) for flag in FLAGS if flags.get(flag.parameter) is not None]
+    parts = [_layer_of_flag(flag, value) for flag, value in given if flag.name != "--reward-weights"]
+    layer = merge(layer, join(parts))
     return _with_overrides(_with_weights(layer, flags.get("reward_weights")), flags.get("set_") or ())
 
 
@@ -130,15 +129,16 @@ def _with_weights(layer: Layer, text: str | None) -> Layer:
     return weigh_rewards(layer, [parse_scalar(part.strip()) for part in text.split(",")], origin="--reward-weights")
 
 
-def _with_overrides(layer: Layer, overrides: Sequence[str]) -> Layer:
-    from grpo_core.recipe.entries import apply_override
+def _with_overrides(layer: Layer, texts: Sequence[str]) -> Layer:
+    from grpo_core.recipe.entries import apply_overrides
     from grpo_core.recipe.overrides import parse_override
     from grpo_core.recipe.syntax import RecipeSyntaxError
 
-    for text in overrides:
+    overrides, problems = [], []
+    for text in texts:
         try:
-            layer = apply_override(layer, parse_override(text), base=Path())
+            overrides.append(parse_override(text))
         except RecipeSyntaxError as error:
-            problem = Problem(path="", message=error.message, origin="--set")
-            layer = replace(layer, problems=(*layer.problems, problem))
-    return layer
+            problems.append(Problem(path="", message=error.message, origin="--set"))
+    layer = apply_overrides(layer, overrides)
+    return replace(layer, problems=(*layer.problems, *problems))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ from grpo_core.recipe.syntax import KeyPath, all_paths
 __all__ = [
     "Layer",
     "display_path",
+    "join",
     "layer_of",
     "make_layer",
     "merge",
-    "merge_all",
     "reward_name",
 ]
 
@@ -88,19 +89,19 @@ def layer_of(path: KeyPath, value: Any, origin: str, *, base: Path) -> Layer:
 
 def merge(lower: Layer, upper: Layer) -> Layer:
     """Put one layer on top of another."""
-    lower = _forget(lower, _overruled(lower, upper))
+    return _stack(_forget(lower, _overruled(lower, upper)), upper)
+
+
+def join(parts: Iterable[Layer]) -> Layer:
+    """Make one layer of parts from one place, such as all flags; contradictions among them stay, to be reported."""
+    return reduce(_stack, parts, Layer())
+
+
+def _stack(lower: Layer, upper: Layer) -> Layer:
     replaced: list[KeyPath] = []
     values = _merge_values(lower.values, upper.values, (), replaced)
     kept = {path: origin for path, origin in lower.origins.items() if not _is_below(path, replaced)}
     return Layer(values=values, origins={**kept, **upper.origins}, problems=lower.problems + upper.problems)
-
-
-def merge_all(layers: Iterable[Layer]) -> Layer:
-    """Merge layers, the lowest first."""
-    merged = Layer()
-    for layer in layers:
-        merged = merge(merged, layer)
-    return merged
 
 
 def reward_name(entry: object) -> str | None:
