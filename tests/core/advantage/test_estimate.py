@@ -6,6 +6,7 @@ import math
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as runs
 from hypothesis import strategies as st
 
 from grpo_core.advantage.estimate import estimate
@@ -20,6 +21,8 @@ KINDS = [
 ]
 GROUP_MEAN, UNSCALED, BATCH, RLOO, REINFORCE = KINDS
 
+# No deadline: a busy machine is not a wrong number.
+quick = runs(max_examples=40, deadline=None)
 every_kind = pytest.mark.parametrize("settings", KINDS, ids=lambda s: f"{s.estimator}-{s.scale}")
 # Multiples of 1/64 below 64, so that shifting and doubling them is exact and no spread is near the tolerance.
 totals = st.integers(-4096, 4096).map(lambda n: n / 64)
@@ -91,6 +94,7 @@ def test_a_tolerance_of_zero_still_treats_equal_totals_as_no_signal() -> None:
 
 
 @every_kind
+@quick
 @given(step=groups)
 def test_a_total_of_none_gets_zero_and_changes_nobody_else(
     settings: AdvantageSettings, step: list[list[float | None]]
@@ -104,6 +108,7 @@ def test_a_total_of_none_gets_zero_and_changes_nobody_else(
 
 
 @every_kind
+@quick
 @given(step=groups, shift=totals)
 def test_shifting_all_totals_changes_no_advantage(
     settings: AdvantageSettings, step: list[list[float | None]], shift: float
@@ -113,6 +118,7 @@ def test_shifting_all_totals_changes_no_advantage(
 
 
 @every_kind
+@quick
 @given(step=groups, power=st.integers(-3, 8))
 def test_scaling_all_totals_scales_advantages_or_leaves_them_where_they_are_normalised(
     settings: AdvantageSettings, step: list[list[float | None]], power: int
@@ -129,6 +135,7 @@ def test_scaling_all_totals_scales_advantages_or_leaves_them_where_they_are_norm
 
 
 @every_kind
+@quick
 @given(step=groups, data=st.data())
 def test_the_order_of_completions_does_not_matter_to_the_last_bit(
     settings: AdvantageSettings, step: list[list[float | None]], data: st.DataObject
@@ -143,6 +150,7 @@ def test_the_order_of_completions_does_not_matter_to_the_last_bit(
 
 
 @every_kind
+@quick
 @given(step=groups)
 def test_the_advantages_of_a_group_sum_to_zero(settings: AdvantageSettings, step: list[list[float | None]]) -> None:
     for group in estimate(step, settings).advantages:
@@ -150,6 +158,7 @@ def test_the_advantages_of_a_group_sum_to_zero(settings: AdvantageSettings, step
 
 
 @every_kind
+@quick
 @given(step=groups)
 def test_a_better_total_of_the_same_group_has_a_higher_advantage(
     settings: AdvantageSettings, step: list[list[float | None]]
@@ -159,6 +168,7 @@ def test_a_better_total_of_the_same_group_has_a_higher_advantage(
         assert [a for _, a in pairs] == sorted(a for _, a in pairs)
 
 
+@quick
 @given(step=st.lists(st.lists(totals, min_size=2, max_size=6), min_size=1, max_size=5))
 def test_standardised_groups_have_a_standard_deviation_of_one(step: list[list[float]]) -> None:
     result = estimate(step, GROUP_MEAN)

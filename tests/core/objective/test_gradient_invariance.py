@@ -125,7 +125,7 @@ def accumulate(
 
 
 @every_loss
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), update=updates(), padding=st.integers(0, 2))
 def test_cutting_an_update_in_any_way_leaves_loss_gradient_and_metrics(
     name: LossName, data: st.DataObject, update: Update, padding: int
@@ -140,7 +140,7 @@ def test_cutting_an_update_in_any_way_leaves_loss_gradient_and_metrics(
 
 
 @every_loss
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data(), update=updates())
 def test_in_fp32_it_holds_to_rounding(name: LossName, data: st.DataObject, update: Update) -> None:
     objective = data.draw(objectives(name))
@@ -151,7 +151,7 @@ def test_in_fp32_it_holds_to_rounding(name: LossName, data: st.DataObject, updat
 
 
 @every_loss
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(update=updates())
 def test_skipping_completions_without_signal_leaves_the_gradient(name: LossName, update: Update) -> None:
     objective = ObjectiveSettings(loss=name)
@@ -166,7 +166,7 @@ def test_skipping_completions_without_signal_leaves_the_gradient(name: LossName,
 
 
 @every_loss
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(update=updates())
 def test_a_completion_without_advantage_has_exactly_no_gradient(name: LossName, update: Update) -> None:
     w_D = torch.linspace(-0.5, 0.7, D, dtype=torch.float64).requires_grad_()
@@ -178,7 +178,7 @@ def test_a_completion_without_advantage_has_exactly_no_gradient(name: LossName, 
 
 
 @every_loss
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(update=updates(), correction=st.sampled_from(["off", "token_truncate", "sequence_truncate"]))
 def test_one_on_policy_update_has_the_gradient_of_reinforce(name: LossName, update: Update, correction: str) -> None:
     """With the weights w of the sampler's correction: the sum of -w A log π over the denominator."""

@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_core.objective.kl import KlEstimator, kl_penalty, token_kl
@@ -43,6 +43,7 @@ def test_a_penalty_needs_as_many_reference_as_policy_logprobs() -> None:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+@settings(max_examples=40, deadline=None)
 @given(pairs=st.lists(st.tuples(logprobs, logprobs), max_size=8))
 def test_plain_and_tensor_versions_agree(estimator: KlEstimator, pairs: list[tuple[float, float]]) -> None:
     policy, reference = [p for p, _ in pairs], [r for _, r in pairs]
@@ -50,6 +51,7 @@ def test_plain_and_tensor_versions_agree(estimator: KlEstimator, pairs: list[tup
     assert kl_penalty(policy, reference, estimator) == pytest.approx(token_kl(*tensors, estimator).sum().item())
 
 
+@settings(max_examples=40, deadline=None)
 @given(policy=logprobs, reference=logprobs)
 def test_k2_and_k3_are_never_negative_and_zero_where_both_agree(policy: float, reference: float) -> None:
     for estimator in ("k2", "k3"):

@@ -51,10 +51,10 @@ def gradients(numbers: TokenLogprobs, of: list[Tensor]) -> tuple[Tensor, ...]:
     return torch.autograd.grad(loss, of)
 
 
-@pytest.mark.parametrize("chunk_tokens", [1, 7, 64, 1000])
+@pytest.mark.parametrize("chunk_tokens", [1, 7, 20, 1000])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_values_and_gradients_are_those_of_the_plain_computation(chunk_tokens: int, temperature: float) -> None:
-    hidden_NH, targets_N, head = problem()
+    hidden_NH, targets_N, head = problem(n=20)
     ours = chunked_logprobs(
         hidden_NH,
         targets_N,
@@ -76,6 +76,7 @@ def test_values_and_gradients_are_those_of_the_plain_computation(chunk_tokens: i
 @pytest.mark.parametrize("with_entropy_grad", [True, False])
 def test_the_gradients_are_those_of_finite_differences(chunk_tokens: int, with_entropy_grad: bool) -> None:
     hidden_NH, targets_N, head = problem(n=5)
+    targets_N = targets_N % 11
 
     def outputs(hidden_NH: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
         numbers = chunked_logprobs(
@@ -88,7 +89,7 @@ def test_the_gradients_are_those_of_finite_differences(chunk_tokens: int, with_e
         )
         return numbers[:2] if with_entropy_grad else numbers[:1]
 
-    assert torch.autograd.gradcheck(outputs, (hidden_NH, head.weight))
+    assert torch.autograd.gradcheck(outputs, (hidden_NH, head.weight[:11]))
 
 
 @settings(max_examples=25, deadline=None)

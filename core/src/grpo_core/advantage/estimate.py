@@ -36,8 +36,8 @@ def estimate(totals: Sequence[Totals], settings: AdvantageSettings) -> Estimate:
     """Advantages of all groups of a step from their [groups][G] totals.
 
     A total of None takes no part in any mean or spread. Sources: `group_mean` arXiv 2402.03300 §4.1.2 (without a scale
-    arXiv 2503.20783, over the step arXiv 2508.08221), `rloo` arXiv 2402.14740 (equal to leaving one out), `reinforce_plus_plus`
-    arXiv 2501.03262 (the variant with the group's mean as baseline).
+    arXiv 2503.20783, over the step arXiv 2508.08221), `rloo` arXiv 2402.14740, `reinforce_plus_plus` arXiv 2501.03262
+    (the variant with the group's mean as baseline).
 
     Example: `estimate([[1.0, 0.0, None]], AdvantageSettings(scale="none")).advantages == ((0.5, -0.5, 0.0),)`
     """

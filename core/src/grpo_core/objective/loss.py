@@ -9,14 +9,14 @@ Place in the flow: chunked_logprobs → **compute_loss** → backward. Shapes: B
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from grpo_core.errors import TrainerError
-from grpo_core.objective.importance import importance
-from grpo_core.objective.kl import KlEstimator, token_kl
+from grpo_core.objective.importance import Importance, importance
+from grpo_core.objective.kl import token_kl
 from grpo_core.objective.presets import Denominator, resolve
 from grpo_core.objective.sums import MetricSums, TokenMetrics, measure
 from grpo_core.objective.surrogate import cut_tokens, policy_ratio, surrogate
@@ -85,38 +85,25 @@ def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: Obje
     settings ask for lacks its input.
     """
     _check(inputs, settings)
-    loss, mask_BT = resolve(settings), inputs.mask_BT
-    # Nothing outside the mask may reach a product: NaN * 0 is NaN, in the backward pass too.
-    logprobs_BT = torch.where(mask_BT, inputs.logprobs_BT, 0.0)
-    entropies_BT = torch.where(mask_BT, inputs.entropies_BT, 0.0)
-    advantages_BT = torch.where(mask_BT, inputs.advantages_B[:, None], 0.0)
-    old_BT = inputs.logprobs_BT.detach() if inputs.old_logprobs_BT is None else inputs.old_logprobs_BT
+    inputs, loss = _cleaned(inputs), resolve(settings)
+    logprobs_BT, mask_BT = inputs.logprobs_BT, inputs.mask_BT
+    old_BT = logprobs_BT.detach() if inputs.old_logprobs_BT is None else inputs.old_logprobs_BT
     trainer_BT = old_BT if inputs.correction_logprobs_BT is None else inputs.correction_logprobs_BT
-
-    ratio_BT = policy_ratio(torch.where(mask_BT, inputs.logprobs_BT - old_BT, 0.0), mask_BT, loss.ratio)
+    advantages_BT = inputs.advantages_B[:, None] * mask_BT
+    ratio_BT = policy_ratio(logprobs_BT - old_BT, mask_BT, loss.ratio)
     weights = importance(trainer_BT, inputs.sampling_logprobs_BT, mask_BT, settings.importance)
+
     terms_BT = surrogate(ratio_BT, logprobs_BT, advantages_BT, loss) * weights.weights_BT
     if inputs.policy_mask_BT is not None:
-        terms_BT = torch.where(inputs.policy_mask_BT, terms_BT, 0.0)
-    if settings.beta > 0 and settings.kl_in == "loss":
-        terms_BT = terms_BT + settings.beta * _kl(inputs, logprobs_BT, settings.kl_estimator)
+        terms_BT = terms_BT * inputs.policy_mask_BT
+    if inputs.reference_logprobs_BT is not None and settings.beta > 0 and settings.kl_in == "loss":
+        kl_BT = token_kl(logprobs_BT, inputs.reference_logprobs_BT, settings.kl_estimator)
+        terms_BT = terms_BT + settings.beta * kl_BT
     if settings.entropy_bonus > 0:
-        terms_BT = terms_BT - settings.entropy_bonus * entropies_BT
+        terms_BT = terms_BT - settings.entropy_bonus * inputs.entropies_BT
     total = (terms_BT / _denominators(mask_BT, loss.denominator, denominators)).sum()
-
-    low_BT, high_BT = cut_tokens(ratio_BT, advantages_BT, loss)
-    tokens = TokenMetrics(
-        mask_BT=mask_BT,
-        ratio_BT=ratio_BT,
-        cut_low_BT=low_BT,
-        cut_high_BT=high_BT,
-        entropies_BT=entropies_BT,
-        kl_BT=None if inputs.reference_logprobs_BT is None else _kl(inputs, logprobs_BT.detach(), "k3"),
-        gaps_BT=weights.gaps_BT,
-        raw_weights_BT=weights.raw_BT,
-        bounded_BT=weights.bounded_BT,
-    )
-    return LossResult(loss=total, sums=measure(total, tokens))
+    metrics = _token_metrics(inputs, ratio_BT, weights, cut_tokens(ratio_BT, advantages_BT, loss))
+    return LossResult(loss=total, sums=measure(total, metrics))
 
 
 def _check(inputs: TokenInputs, settings: ObjectiveSettings) -> None:
@@ -132,10 +119,44 @@ def _check(inputs: TokenInputs, settings: ObjectiveSettings) -> None:
         )
 
 
-def _kl(inputs: TokenInputs, logprobs_BT: Tensor, estimator: KlEstimator) -> Tensor:
-    """[B, T] Of each token, 0 outside the mask."""
-    assert inputs.reference_logprobs_BT is not None
-    return token_kl(logprobs_BT, torch.where(inputs.mask_BT, inputs.reference_logprobs_BT, 0.0), estimator)
+def _cleaned(inputs: TokenInputs) -> TokenInputs:
+    """0 instead of whatever is outside the mask: NaN * 0 is NaN, in the backward pass too."""
+    mask_BT = inputs.mask_BT
+
+    def masked(values_BT: Tensor) -> Tensor:
+        return torch.where(mask_BT, values_BT, 0.0)
+
+    def masked_or_none(values_BT: Tensor | None) -> Tensor | None:
+        return None if values_BT is None else masked(values_BT)
+
+    return replace(
+        inputs,
+        logprobs_BT=masked(inputs.logprobs_BT),
+        sampling_logprobs_BT=masked(inputs.sampling_logprobs_BT),
+        entropies_BT=masked(inputs.entropies_BT),
+        advantages_B=torch.where(mask_BT.any(1), inputs.advantages_B, 0.0),
+        old_logprobs_BT=masked_or_none(inputs.old_logprobs_BT),
+        reference_logprobs_BT=masked_or_none(inputs.reference_logprobs_BT),
+        correction_logprobs_BT=masked_or_none(inputs.correction_logprobs_BT),
+    )
+
+
+@torch.no_grad()
+def _token_metrics(
+    inputs: TokenInputs, ratio_BT: Tensor, weights: Importance, cut: tuple[Tensor, Tensor]
+) -> TokenMetrics:
+    reference_BT = inputs.reference_logprobs_BT
+    return TokenMetrics(
+        mask_BT=inputs.mask_BT,
+        ratio_BT=ratio_BT,
+        cut_low_BT=cut[0],
+        cut_high_BT=cut[1],
+        entropies_BT=inputs.entropies_BT,
+        kl_BT=None if reference_BT is None else token_kl(inputs.logprobs_BT, reference_BT, "k3"),
+        gaps_BT=weights.gaps_BT,
+        raw_weights_BT=weights.raw_BT,
+        bounded_BT=weights.bounded_BT,
+    )
 
 
 def _denominators(mask_BT: Tensor, denominator: Denominator, update: Denominators) -> Tensor | int:
