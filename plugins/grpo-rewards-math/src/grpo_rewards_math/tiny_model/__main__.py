@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from grpo_rewards_math.tiny_model.folder import write_folder
@@ -12,12 +13,19 @@ from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer
 from grpo_rewards_math.tiny_model.warm_up import WarmUp, fresh_model, warm_up
 
 _SHOW_EVERY_UPDATES = 50
+_HELP = {
+    "updates": "optimiser updates of the warm-up",
+    "batch": "demonstrations of one update",
+    "learning_rate": "at its peak",
+    "careful_share": "how many of the demonstrations aim at the target, 0 to 1",
+    "seed": "of weights, problems and demonstrations",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Build tokenizer and model, warm the model up, and write the folder."""
     given = _parser().parse_args(arguments)
-    settings = WarmUp(updates=given.updates, batch=given.batch, careful_share=given.careful_share, seed=given.seed)
+    settings = WarmUp(**{field.name: getattr(given, field.name) for field in fields(WarmUp)})
     tokenizer = build_tokenizer()
     model = fresh_model(tokenizer, settings.seed)
     started_s = time.monotonic()
@@ -34,18 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    defaults = WarmUp()
     parser = argparse.ArgumentParser(prog="python -m grpo_rewards_math.tiny_model", description=__doc__)
     parser.add_argument("out", type=Path, metavar="OUT", help="the folder to write")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="of weights, problems and demonstrations")
-    parser.add_argument("--updates", type=int, default=defaults.updates, help="optimiser updates of the warm-up")
-    parser.add_argument("--batch", type=int, default=defaults.batch, help="demonstrations of one update")
-    parser.add_argument(
-        "--careful-share",
-        type=float,
-        default=defaults.careful_share,
-        help="share of demonstrations that aim at the target",
-    )
+    for name, default in asdict(WarmUp()).items():
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, type=type(default), default=default, help=f"{_HELP[name]}; default: {default}")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen3ForCausalLM
@@ -18,7 +19,7 @@ something to improve on a laptop. It knows the form of an answer and some arithm
 
 Made by
 
-    python -m grpo_rewards_math.tiny_model OUT --seed {seed} --updates {updates} --batch {batch} --careful-share {careful_share}
+    python -m grpo_rewards_math.tiny_model OUT {flags}
 
 (`src/grpo_rewards_math/tiny_model/`): random weights, then {updates} updates of {batch} demonstrations each, on
 problems of the training split only. {careful_percent:.0f} % of the demonstrations solve their problem; the others
@@ -49,10 +50,9 @@ def _describe(model: Qwen3ForCausalLM, settings: WarmUp) -> str:
     config = model.config
     return _README.format(
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        seed=settings.seed,
+        flags=" ".join(f"--{name.replace('_', '-')} {value}" for name, value in asdict(settings).items()),
         updates=settings.updates,
         batch=settings.batch,
-        careful_share=settings.careful_share,
         careful_percent=100 * settings.careful_share,
         layers=config.num_hidden_layers,
         hidden=config.hidden_size,
