@@ -12,6 +12,7 @@ from grpo_core.recipe.paths import anchor, read_text_setting
     [
         ({"model": {"path": "./tiny"}}, {"model": {"path": "/r/tiny"}}),
         ({"model": {"path": "Qwen/Qwen2.5-3B"}}, {"model": {"path": "Qwen/Qwen2.5-3B"}}),
+        ({"model": {"path": "hf:Qwen/Qwen2.5-3B"}}, {"model": {"path": "Qwen/Qwen2.5-3B"}}),
         ({"model": {"path": "a", "tokenizer": "../t"}}, {"model": {"path": "a", "tokenizer": "/t"}}),
         ({"dataset": {"use": "rows.jsonl#50"}}, {"dataset": {"use": "/r/rows.jsonl#50"}}),
         ({"dataset": {"use": "geo?path=./f.parquet#20"}}, {"dataset": {"use": "geo?path=/r/f.parquet#20"}}),
@@ -36,6 +37,21 @@ def test_what_was_given_is_left_alone() -> None:
 def test_a_folder_beside_the_recipe_may_be_the_model(tmp_path: Path) -> None:
     (tmp_path / "tiny").mkdir()
     assert anchor({"model": {"path": "tiny"}}, tmp_path)[0] == {"model": {"path": str(tmp_path / "tiny")}}
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("ms:a/b", "ModelScope models are not loaded by id. Download it and give its folder."),
+        ("./m.py:f", "cannot be a model"),
+        ("a/b#5", "asks for #5 rows, but is not a dataset"),
+        ("a/b?revision=x", "unknown detail 'revision'"),
+    ],
+)
+def test_what_cannot_be_a_model_says_why(path: str, message: str) -> None:
+    _, [(where, text)] = anchor({"model": {"path": path}}, Path("/r"))
+    assert where == ("model", "path")
+    assert message in text
 
 
 def test_what_is_no_reference_is_a_fault_of_its_setting() -> None:

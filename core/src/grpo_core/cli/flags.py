@@ -15,7 +15,7 @@ import typer
 
 from grpo_core.cli.common import PluginFiles
 
-__all__ = ["FLAGS", "Flag", "takes_flags"]
+__all__ = ["FLAGS", "Flag", "flags_table", "takes_flags"]
 
 Form = Literal["text", "number", "list", "renames"]
 
@@ -103,6 +103,15 @@ def takes_flags(command: Callable[..., None]) -> Callable[..., None]:
     generated = [_parameter(flag.parameter, _option(flag)) for flag in FLAGS]
     command.__signature__ = signature.replace(parameters=[*own, *generated, *shared])  # type: ignore[attr-defined]
     return command
+
+
+def flags_table() -> str:
+    """Markdown: each flag, its setting and its meaning."""
+    lines = ["| Flag | Setting | Meaning |", "| --- | --- | --- |"]
+    for flag in FLAGS:
+        written = f"`{flag.name} {flag.metavar}`".replace("|", "\\|")
+        lines.append(f"| {written} | `{'.'.join(flag.path)}` | {flag.help} |")
+    return "\n".join(lines) + "\n"
 
 
 def _parameter(name: str, annotation: Any) -> inspect.Parameter:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import DataError, UsageError
-from grpo_core.plugins.references import parse_reference
+from grpo_core.plugins.references import Reference, check_details, check_form, parse_reference
 from grpo_core.recipe.syntax import KeyPath
 
 __all__ = ["anchor", "read_text_setting"]
@@ -82,9 +82,18 @@ def _anchored(path: KeyPath, text: str, base: Path) -> str:
         read_text_setting(str(file))  # so that a missing file is found here, where the value was written
         return str(file)
     reference = parse_reference(text, base=base)
-    if path in _MODELS and reference.form == "name" and (base / reference.value).is_dir():
-        return os.path.abspath(base / reference.value)
-    return str(reference)
+    return _anchored_model(reference, base) if path in _MODELS else str(reference)
+
+
+def _anchored_model(reference: Reference, base: Path) -> str:
+    """A folder, or the bare hub id that transformers takes."""
+    check_details(check_form(reference, ("name", "hub", "path"), what="a model"), ())
+    if reference.hub == "ms":
+        raise UsageError(
+            f"'{reference.text}': ModelScope models are not loaded by id", hint="Download it and give its folder."
+        )
+    is_folder = reference.form == "name" and (base / reference.value).is_dir()
+    return os.path.abspath(base / reference.value) if is_folder else reference.value
 
 
 def _text_file(text: str, base: Path) -> Path | None:
