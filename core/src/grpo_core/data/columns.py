@@ -91,23 +91,31 @@ def map_row(row: Mapping[str, object], *, explicit: Collection[str] = ()) -> Map
     if not turns or turns[-1].role == "system":
         raise DataError(f"{_named(used)}: nothing is asked: there is no user message")
     image_column = _only(row, IMAGE_COLUMNS, "the images")
-    images = history.images + prompt.images + image_refs(row.get(image_column or ""), column=image_column or "")
-    consumed = {*used, system_column, image_column, HISTORY_COLUMN}
-    columns = {name: value for name, value in row.items() if name not in consumed}
-    if "messages" in columns and columns["messages"] is None:
-        del columns["messages"]  # a conversation that is not there would only be a column with a reserved name
-    notes = [
-        f"the prompt is in {used[0]}; the column {name} is not part of it"
-        for name in TEXT_COLUMNS
-        if used[0] in CHAT_COLUMNS and columns.get(name) is not None
-    ]
-    if reply is not None and RESPONSE_COLUMN in columns:
-        notes.append(_RESPONSE_KEPT)
-    elif reply is not None:
-        columns[RESPONSE_COLUMN] = reply
-    return Mapped(
-        sample=Sample(messages=place_images(turns, images), columns=columns, images=images), notes=tuple(notes)
-    )
+    images = history.images + prompt.images
+    if image_column:
+        images += image_refs(row[image_column], column=image_column)
+    columns = _others(row, {*used, system_column, image_column, HISTORY_COLUMN})
+    notes = _notes(columns, used[0], reply)
+    if reply is not None:
+        columns.setdefault(RESPONSE_COLUMN, reply)
+    return Mapped(sample=Sample(messages=place_images(turns, images), columns=columns, images=images), notes=notes)
+
+
+def _others(row: Mapping[str, object], consumed: Collection[str | None]) -> dict[str, object]:
+    """The columns that are not part of the prompt; a conversation that is None would only have a reserved name."""
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in consumed and not (name == "messages" and value is None)
+    }
+
+
+def _notes(columns: Mapping[str, object], prompt_column: str, reply: str | None) -> tuple[str, ...]:
+    notes = [_RESPONSE_KEPT] if reply is not None and RESPONSE_COLUMN in columns else []
+    if prompt_column in CHAT_COLUMNS:
+        ignored = [name for name in TEXT_COLUMNS if columns.get(name) is not None]
+        notes += [f"the prompt is in {prompt_column}; the column {name} is not part of it" for name in ignored]
+    return tuple(notes)
 
 
 def _candidates(row: Mapping[str, object], explicit: Collection[str]) -> dict[str, object]:

@@ -40,6 +40,7 @@ FALLBACK_TEMPLATE = (
 )
 """For tokenizers without a chat template: roles as headings. Preceded by the BOS token where the tokenizer adds one."""
 
+_BATCH_TEXTS = 1000
 _BOS = "{{ bos_token }}"
 _LOCAL_STARTS = (".", "/", "~")
 
@@ -132,10 +133,13 @@ def render_text(messages: Sequence[Message], tokenizer: Tokenizer) -> str:
 
 def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
     """The tokens of rendered texts; special tokens in them are recognised and none is added."""
-    if not texts:
-        return []
-    encoded = tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
-    return [tuple(ids) for ids in encoded["input_ids"]]
+    encoded: list[tuple[int, ...]] = []
+    shared: dict[int, int] = {}  # one object for each id, or a large dataset's tokens take four times the memory
+    for start in range(0, len(texts), _BATCH_TEXTS):
+        batch = list(texts[start : start + _BATCH_TEXTS])
+        found = tokenizer(batch, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        encoded += [tuple(shared.setdefault(token, token) for token in ids) for ids in found["input_ids"]]
+    return encoded
 
 
 def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
