@@ -42,7 +42,7 @@ def test_long_prompts_are_dropped_counted_and_mentioned(tokenizer: Any) -> None:
     rendered = render_prompts(samples("abc", "abcd", "a"), tokenizer, max_prompt_tokens=limit, over_long="drop")
     assert [prompt.sample.id for prompt in rendered.prompts] == ["train-000000", "train-000002"]
     assert (rendered.dropped, rendered.truncated) == (1, 0)
-    assert rendered.warnings == ("1 of 3 prompts have more than 22 tokens and are left out",)
+    assert rendered.warnings == ("1 of 3 train prompts have more than 22 tokens and are left out",)
 
 
 def test_a_long_prompt_can_be_an_error_that_names_the_sample(tokenizer: Any) -> None:
@@ -58,7 +58,7 @@ def test_a_long_prompt_can_lose_its_beginning_and_keeps_the_turn_that_is_to_be_a
     assert first.text.endswith("abcd<|im_end|>\n<|im_start|>assistant\n")
     assert second.text == FRAME.format("a")
     assert (rendered.dropped, rendered.truncated) == (0, 1)
-    assert rendered.warnings == ("1 of 2 prompts have more than 21 tokens and lost their beginning",)
+    assert rendered.warnings == ("1 of 2 train prompts have more than 21 tokens and lost their beginning",)
 
 
 def test_no_prompt_left_is_an_error_with_the_lengths(tokenizer: Any) -> None:

@@ -77,7 +77,7 @@ def render_prompts(
         prompts=tuple(prompts),
         dropped=dropped,
         truncated=len(long) - dropped,
-        warnings=_warnings(tokenizer, long, dropped, len(samples), max_prompt_tokens),
+        warnings=_warnings(tokenizer, samples, long, dropped, max_prompt_tokens),
     )
 
 
@@ -105,8 +105,11 @@ def _all_too_long(lengths: Sequence[int], limit: int | None) -> DataError:
 
 
 def _warnings(
-    tokenizer: PreTrainedTokenizerBase, long: Sequence[int], dropped: int, samples: int, limit: int | None
+    tokenizer: PreTrainedTokenizerBase, samples: Sequence[Sample], long: Sequence[int], dropped: int, limit: int | None
 ) -> tuple[str, ...]:
-    fate = "are left out" if dropped else "lost their beginning"
-    length = f"{len(long)} of {samples} prompts have more than {limit} tokens and {fate}" if long else None
+    length = None
+    if long:
+        split = samples[0].id.partition("-")[0]
+        fate = "are left out" if dropped else "lost their beginning"
+        length = f"{len(long)} of {len(samples)} {split} prompts have more than {limit} tokens and {fate}"
     return tuple(warning for warning in (template_warning(tokenizer), length) if warning)
