@@ -39,4 +39,11 @@ def completion_text(case: Mapping[str, Any]) -> str:
     completion = case["completion"]
     if isinstance(completion, str):
         return completion
-    return "".join(message.get("content") or "" for message in completion)
+    return "".join(_content(message.get("content")) for message in completion or ())
+
+
+def _content(content: str | list[Mapping[str, Any]] | None) -> str:
+    """A message's text: plain, in parts, or none."""
+    if isinstance(content, list):
+        return "".join(part.get("text") or "" for part in content)
+    return content or ""

@@ -51,9 +51,10 @@ def behave(options: Behaviour, context: object) -> Callable[..., Any]:
 
 
 def _exception(text: str) -> Exception:
-    match = re.fullmatch(r"(\w+)\('(.*)'\)", text)
-    assert match is not None, text
-    made: Exception = getattr(builtins, match[1])(match[2])
+    """`KeyError('verification_info')` as an exception."""
+    match = re.fullmatch(r"(?:\w+\.)*(\w+)\((?:'(.*)'|\"(.*)\")?\)", text)
+    kind = getattr(builtins, match[1], RuntimeError) if match else RuntimeError
+    made: Exception = kind(match[2] or match[3] or "") if match else kind(text)
     return made
 
 

@@ -241,3 +241,12 @@ def test_the_drill(budget_s: float | None, hung: object) -> None:
         else:
             assert outcome == hung
     assert took_s < 20 * (budget_s or deadline_s) / workers + 6.0, "the waits go on side by side"
+
+
+def test_answers_that_are_only_looked_at_may_fail_in_any_number(caplog: pytest.LogCaptureFixture) -> None:
+    with scorer(planned("raises")) as made:
+        scoring = made.begin(step=1, epoch=0.0, progress=0.0, max_steps=1)
+        scoring.add(group(["a"]))
+        (one,) = scoring.finish(watched=False)
+    assert isinstance(one.outcomes["raises"][0], Failed)
+    assert caplog.records == []

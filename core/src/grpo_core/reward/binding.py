@@ -60,7 +60,7 @@ class RunValues:
     @cached_property
     def trainer_state(self) -> TrainerState:
         """The same, under other trainers' names."""
-        return TrainerState(global_step=self.step - 1, max_steps=self.max_steps, epoch=self.epoch)
+        return TrainerState(global_step=max(self.step - 1, 0), max_steps=self.max_steps, epoch=self.epoch)
 
 
 _PER_ANSWER: Mapping[str, Callable[[Answer], object]] = {

@@ -134,10 +134,11 @@ class Scoring:
                     self._start_together(index, _answers(group), [places[index]])
         self._places.append(places)
 
-    def finish(self) -> tuple[ScoredGroup, ...]:
+    def finish(self, *, watched: bool = True) -> tuple[ScoredGroup, ...]:
         """Wait for all scores; one scored group a group, in the order they were added.
 
-        Raises `RewardError` when a reward failed on more completions than `scoring.max_failed_share` allows.
+        Raises `RewardError` when a reward failed on more completions than `scoring.max_failed_share` allows; answers
+        that are only looked at (`watched` false) may fail in any number, and nothing is said about them.
         """
         for index in self.scorer.order:
             reward = self.scorer.rewards[index]
@@ -147,7 +148,8 @@ class Scoring:
                 if answers:
                     self._start_together(index, answers, [self._places[i][index] for i in claimed])
         scored = tuple(map(self._gather, self._groups, self._places))
-        self.scorer.failures.look(scored, step=self.run.step)
+        if watched:
+            self.scorer.failures.look(scored, step=self.run.step)
         return scored
 
     def _start_samples(self, index: int, answers: Sequence[Answer], places: Places) -> None:

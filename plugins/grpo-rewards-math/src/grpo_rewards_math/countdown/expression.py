@@ -13,11 +13,11 @@ from fractions import Fraction
 
 __all__ = ["Expression", "Literal", "NotAnExpressionError", "parse"]
 
-_MAX_CHARACTERS = 10_000
+_MAX_CHARACTERS = 100_000
 _MAX_DIGITS = 400
 _MAX_DEPTH = 50
 
-_SIGNS = str.maketrans("×·⋅∙✕÷∕−–－＋＊／（）＝", "*****//---+*/()=")
+_SIGNS = str.maketrans("×·⋅∙•∗✕✖÷∕➗−–－➖＋➕＊／（）＝", "********///----++*/()=")
 _LATEX = (
     (re.compile(r"\\(times|cdot|ast)(?![a-zA-Z])"), "*"),
     (re.compile(r"\\div(?![a-zA-Z])"), "/"),
