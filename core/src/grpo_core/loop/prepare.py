@@ -5,14 +5,15 @@ Everything a user can get wrong in data, rewards and settings is found here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from grpo_core.data.fingerprint import fingerprint
 from grpo_core.data.preflight import preflight_warnings
-from grpo_core.data.prepare import load_data
-from grpo_core.data.prompts import Prompt, render_prompts
+from grpo_core.data.prepare import Data, load_data
+from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.sampler import check_batch
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import context_length
@@ -66,15 +67,18 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
         total_steps=total_steps(recipe, rows=len(train.prompts)),
         fingerprint=fingerprint([*data.train, *data.evaluation]),
         notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
-        warnings=(
-            *data.warnings,
-            *train.warnings,
-            *evaluation.warnings,
-            *preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts),
-            *claim_warnings(plan.rewards, data.train),
-            *presets.warnings(recipe.objective, updates_per_step=plan.batch.updates_per_step),
-        ),
+        warnings=tuple(dict.fromkeys(gather_warnings(plan, data, train, evaluation))),
     )
+
+
+def gather_warnings(plan: LaunchPlan, data: Data, train: RenderedPrompts, evaluation: RenderedPrompts) -> Iterator[str]:
+    """What is allowed and probably not meant, of data, rewards and loss."""
+    yield from data.warnings
+    yield from train.warnings
+    yield from evaluation.warnings
+    yield from preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts)
+    yield from claim_warnings(plan.rewards, data.train)
+    yield from presets.warnings(plan.recipe.objective, updates_per_step=plan.batch.updates_per_step)
 
 
 def check_objective(plan: LaunchPlan) -> None:
