@@ -244,9 +244,9 @@ def test_the_drill(budget_s: float | None, hung: object) -> None:
 
 
 def test_answers_that_are_only_looked_at_may_fail_in_any_number(caplog: pytest.LogCaptureFixture) -> None:
-    with scorer(planned("raises")) as made:
+    with scorer(planned("by_text")) as made:
         scoring = made.begin(step=1, epoch=0.0, progress=0.0, max_steps=1)
-        scoring.add(group(["a"]))
+        scoring.add(group(["raise it"]))
         (one,) = scoring.finish(watched=False)
-    assert isinstance(one.outcomes["raises"][0], Failed)
+    assert isinstance(one.outcomes["by_text"][0], Failed)
     assert caplog.records == []

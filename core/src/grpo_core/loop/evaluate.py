@@ -18,7 +18,7 @@ from grpo_core.recipe.plan import LaunchPlan, PlannedReward
 from grpo_core.reward.scoring import Scorer
 from grpo_core.types import EvaluationReport, Failed, RolloutRequest, ScoredGroup
 
-__all__ = ["evaluate", "pass_at_k", "success_rewards"]
+__all__ = ["answer", "evaluate", "pass_at_k", "success_rewards"]
 
 
 def evaluate(
@@ -26,20 +26,28 @@ def evaluate(
 ) -> EvaluationReport:
     """Answer `prompts` with the weights the backend has now, and score the answers."""
     settings = plan.recipe.evaluation
-    greedy = _answer(plan, prompts, rollout, scorer, step=step, samples=0)
+    greedy = answer(plan, prompts, rollout, scorer, step=step, samples=0)
     metrics = greedy_metrics(plan, greedy)
     if settings.samples:
-        sampled = _answer(plan, prompts, rollout, scorer, step=step, samples=settings.samples)
+        sampled = answer(plan, prompts, rollout, scorer, step=step, samples=settings.samples)
         metrics |= sampled_metrics(plan, sampled)
     return EvaluationReport(step=step, metrics=metrics)
 
 
-def _answer(
-    plan: LaunchPlan, prompts: Sequence[Prompt], rollout: RolloutBackend, scorer: Scorer, *, step: int, samples: int
+def answer(
+    plan: LaunchPlan,
+    prompts: Sequence[Prompt],
+    rollout: RolloutBackend,
+    scorer: Scorer,
+    *,
+    step: int,
+    samples: int,
+    watched: bool = True,
 ) -> tuple[ScoredGroup, ...]:
     """Greedy answers (`samples` 0, one a prompt) or sampled ones, scored, in the order of the prompts.
 
-    The random streams do not depend on the step, so two evaluations differ by their weights alone.
+    The random streams do not depend on the step, so answers at two steps differ by the weights alone. `watched`:
+    whether too many failed scores raise `RewardError`.
     """
     params = sampling_params(plan.recipe.rollout, greedy=samples == 0)
     requests: list[RolloutRequest] = [
@@ -54,7 +62,7 @@ def _answer(
     scoring = scorer.begin(step=step, epoch=0.0, progress=0.0, max_steps=max(step, 1))
     for group in generate(rollout, requests):
         scoring.add(group)
-    by_request = {id(scored.group.request): scored for scored in scoring.finish()}
+    by_request = {id(scored.group.request): scored for scored in scoring.finish(watched=watched)}
     return tuple(by_request[id(request)] for request in requests)
 
 

@@ -1,17 +1,18 @@
-"""What a run writes down: metrics.jsonl, one line a step, and completions/step-000012.jsonl, one line a completion.
+"""What a run writes down: metrics.jsonl, one line a step; completions/step-000012.jsonl, one line a completion; and
+probes/step-000012.jsonl, one line an answer to a probe prompt.
 
-Both are cut back to the checkpoint when a run is resumed, so every step stands in them once.
+All are cut back to the checkpoint when a run is resumed, so every step stands in them once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
-__all__ = ["Records", "read_metrics"]
+__all__ = ["Records", "completion_row", "read_metrics"]
 
 
 class Records:
@@ -20,7 +21,9 @@ class Records:
     def __init__(self, run_dir: Path) -> None:
         self._metrics = run_dir / "metrics.jsonl"
         self._completions = run_dir / "completions"
-        self._completions.mkdir(parents=True, exist_ok=True)
+        self._probes = run_dir / "probes"
+        for folder in (self._completions, self._probes):
+            folder.mkdir(parents=True, exist_ok=True)
 
     def cut_back(self, step: int) -> None:
         """Forget everything after `step`, lines that a kill left half written included."""
@@ -28,20 +31,23 @@ class Records:
         aside = self._metrics.with_suffix(".partial")
         aside.write_text("".join(_line(line) for line in kept), encoding="utf-8")
         aside.replace(self._metrics)
-        for path in self._completions.glob("step-*.jsonl"):
+        for path in [*self._completions.glob("step-*.jsonl"), *self._probes.glob("step-*.jsonl")]:
             if int(path.stem.removeprefix("step-")) > step:
                 path.unlink()
 
     def write_step(self, report: StepReport) -> None:
         """Record a step: its completions first, so that a step in metrics.jsonl has them."""
-        path = self._completions / f"step-{report.step:06d}.jsonl"
-        path.write_text("".join(_line(row) for row in completion_rows(report)), encoding="utf-8")
+        _write_lines(self._completions / f"step-{report.step:06d}.jsonl", completion_rows(report))
         evaluation = dict(report.evaluation.metrics) if report.evaluation else {}
         self._append({"step": report.step, **report.metrics, **evaluation})
 
     def write_evaluation(self, report: EvaluationReport) -> None:
         """Record an evaluation made before the first step."""
         self._append({"step": report.step, **report.metrics})
+
+    def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
+        """Record the answers to the probe prompts after a step; 0: before the first."""
+        _write_lines(self._probes / f"step-{step:06d}.jsonl", rows)
 
     def _append(self, row: Mapping[str, object]) -> None:
         with self._metrics.open("a", encoding="utf-8") as file:
@@ -65,10 +71,11 @@ def completion_rows(report: StepReport) -> Iterator[dict[str, object]]:
     """One row a completion: what was asked, what came back, what it was worth."""
     for scored, advantages in zip(report.groups, report.advantages, strict=True):
         for index, advantage in enumerate(advantages):
-            yield {"step": report.step, **_row(scored, index), "advantage": advantage}
+            yield {"step": report.step, **completion_row(scored, index), "advantage": advantage}
 
 
-def _row(scored: ScoredGroup, index: int) -> dict[str, object]:
+def completion_row(scored: ScoredGroup, index: int) -> dict[str, object]:
+    """What was asked of completion `index` of a group, what came back, and what it was worth."""
     completion = scored.group.completions[index]
     scores = {name: _plain(outcomes[index]) for name, outcomes in scored.outcomes.items()}
     failures = {
@@ -94,6 +101,10 @@ def _row(scored: ScoredGroup, index: int) -> dict[str, object]:
 
 def _plain(outcome: Outcome) -> float | None:
     return None if isinstance(outcome, Failed) else outcome
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    path.write_text("".join(map(_line, rows)), encoding="utf-8")
 
 
 def _line(row: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from grpo_core.loop.guards import ZeroRewardGuard, check_finite
 from grpo_core.loop.interrupt import Interrupt, catch_interrupt
 from grpo_core.loop.parts import Parts, open_parts
 from grpo_core.loop.prepare import Prepared
+from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import Records, read_metrics
 from grpo_core.loop.step import run_step
 from grpo_core.plugins.observers import Observers, load_observers
@@ -50,6 +51,8 @@ def train(plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path 
             if checkpoint is not None:
                 parts.trainer.restore(checkpoint / "trainer")
             evaluate_first(parts, progress, records)
+            if progress.state.step == 0:
+                probe(parts, progress, records)
             observers.run_started(started(parts, progress))
             run_steps(parts, progress, records, observers, interrupt)
             finish(parts, progress)
@@ -109,6 +112,7 @@ def run_steps(parts: Parts, progress: Progress, records: Records, observers: Obs
         observers.step_finished(report)
         if guard_error is not None:
             raise guard_error
+        probe(parts, progress, records)
         if run.save_steps and step % run.save_steps == 0:
             save(parts, progress)
 
@@ -134,6 +138,14 @@ def evaluate_now(parts: Parts, progress: Progress) -> EvaluationReport:
     """Evaluate the weights as they stand."""
     parts.weights.to(progress.state.version)
     return evaluate(parts.plan, parts.prepared.evaluation, parts.rollout, parts.scorer, step=progress.state.step)
+
+
+def probe(parts: Parts, progress: Progress, records: Records) -> None:
+    """Answer the probe prompts, when that is due after this step."""
+    run, state = parts.plan.recipe.run, progress.state
+    if probe_due(run, state.step, total_steps=parts.prepared.total_steps):
+        prompts = probe_prompts(parts.prepared, run)
+        records.write_probes(state.step, answer_probes(parts, prompts, step=state.step, version=state.version))
 
 
 def save(parts: Parts, progress: Progress) -> None:

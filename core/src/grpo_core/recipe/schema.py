@@ -273,6 +273,11 @@ class RunSettings(Section):
     """Keep only the newest so many checkpoints."""
     show_completion_every_steps: int = Field(default=10, ge=0)
     """Show a completion on the console every so many steps; 0: never."""
+    probe_prompts: int = Field(default=4, ge=0)
+    """How many fixed prompts are answered again and again for the report, greedily and by sampling: of the evaluation
+    rows, else of the training rows, spread evenly over them; 0: none."""
+    probe_every_steps: int | None = Field(default=None, ge=1)
+    """Answer them every so many steps, and before the first and after the last; default: 20 times in the run."""
     zero_reward_patience_steps: int = Field(default=50, ge=0)
     """Stop when every total of so many steps in a row is 0; 0: never."""
 
