@@ -89,13 +89,13 @@ def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: Obje
     logprobs_BT, mask_BT = inputs.logprobs_BT, inputs.mask_BT
     old_BT = logprobs_BT.detach() if inputs.old_logprobs_BT is None else inputs.old_logprobs_BT
     trainer_BT = old_BT if inputs.correction_logprobs_BT is None else inputs.correction_logprobs_BT
-    advantages_BT = inputs.advantages_B[:, None] * mask_BT
+    advantages_BT = torch.where(mask_BT, inputs.advantages_B[:, None], 0.0)
     ratio_BT = policy_ratio(logprobs_BT - old_BT, mask_BT, loss.ratio)
     weights = importance(trainer_BT, inputs.sampling_logprobs_BT, mask_BT, settings.importance)
 
     terms_BT = surrogate(ratio_BT, logprobs_BT, advantages_BT, loss) * weights.weights_BT
     if inputs.policy_mask_BT is not None:
-        terms_BT = terms_BT * inputs.policy_mask_BT
+        terms_BT = torch.where(inputs.policy_mask_BT, terms_BT, 0.0)
     if inputs.reference_logprobs_BT is not None and settings.beta > 0 and settings.kl_in == "loss":
         kl_BT = token_kl(logprobs_BT, inputs.reference_logprobs_BT, settings.kl_estimator)
         terms_BT = terms_BT + settings.beta * kl_BT
@@ -120,7 +120,7 @@ def _check(inputs: TokenInputs, settings: ObjectiveSettings) -> None:
 
 
 def _cleaned(inputs: TokenInputs) -> TokenInputs:
-    """0 instead of whatever is outside the mask: NaN * 0 is NaN, in the backward pass too."""
+    """Log-probabilities and entropies, 0 outside the mask: NaN * 0 is NaN, in the backward pass too."""
     mask_BT = inputs.mask_BT
 
     def masked(values_BT: Tensor) -> Tensor:
@@ -134,7 +134,6 @@ def _cleaned(inputs: TokenInputs) -> TokenInputs:
         logprobs_BT=masked(inputs.logprobs_BT),
         sampling_logprobs_BT=masked(inputs.sampling_logprobs_BT),
         entropies_BT=masked(inputs.entropies_BT),
-        advantages_B=torch.where(mask_BT.any(1), inputs.advantages_B, 0.0),
         old_logprobs_BT=masked_or_none(inputs.old_logprobs_BT),
         reference_logprobs_BT=masked_or_none(inputs.reference_logprobs_BT),
         correction_logprobs_BT=masked_or_none(inputs.correction_logprobs_BT),
