@@ -135,7 +135,7 @@ def bind(function: object, *, name: str, columns: Iterable[str], renames: Mappin
         if parameter.name in available and not known:
             bound[parameter.name] = parameter.name
         elif not known and parameter.default is parameter.empty:
-            problems.append(_missing(parameter.name, available))
+            problems.append(_missing(name, parameter.name, available))
     if problems:
         raise RewardError("\n  ".join(f"reward '{name}': {problem}" for problem in problems))
     reserved = {p.name for p in named if p.name in RESERVED_NAMES}
@@ -193,11 +193,12 @@ def _rename_problems(
     return problems
 
 
-def _missing(parameter: str, available: Sequence[str]) -> str:
+def _missing(reward: str, parameter: str, available: Sequence[str]) -> str:
     return (
         f"its parameter '{parameter}' is neither a dataset column nor a name of the run"
         f"{_near(parameter, [*available, *RESERVED_NAMES])}; {_listed(available)}. Name the column it should get with "
-        f"`columns: {{{parameter}: <column>}}`, or give the parameter a default"
+        f"`columns: {{{parameter}: <column>}}` (--set rewards.{reward}.columns.{parameter}=<column>), or give the "
+        "parameter a default"
     )
 
 
