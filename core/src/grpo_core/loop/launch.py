@@ -16,7 +16,8 @@ from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.train import train
-from grpo_core.model.load import count_parameters
+from grpo_core.model.load import count_parameters, model_config
+from grpo_core.recipe.memory import shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
 from grpo_core.types import EvaluationReport, RunOutcome
@@ -81,12 +82,14 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
 
 def announce(plan: LaunchPlan, prepared: Prepared) -> None:
     """Print what will happen to stdout, and what was noticed to stderr."""
+    parameters = count_parameters(plan.recipe.model)
     print_plan(
         plan,
         rows=len(prepared.train),
         evaluation_rows=len(prepared.evaluation),
         longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
-        parameters=count_parameters(plan.recipe.model),
+        parameters=parameters,
+        shape=shape_of(model_config(plan.recipe.model), parameters),
     )
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)
