@@ -78,7 +78,8 @@ def gather_warnings(plan: LaunchPlan, data: Data, train: RenderedPrompts, evalua
     yield from evaluation.warnings
     yield from preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts)
     yield from claim_warnings(plan.rewards, data.train)
-    yield from presets.warnings(plan.recipe.objective, updates_per_step=plan.batch.updates_per_step)
+    updates, advantage = plan.batch.updates_per_step, plan.recipe.advantage
+    yield from presets.warnings(plan.recipe.objective, updates_per_step=updates, advantage=advantage)
 
 
 def check_objective(plan: LaunchPlan) -> None:
