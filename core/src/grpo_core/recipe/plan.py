@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from grpo_core import __version__
+from grpo_core.errors import CheckpointError
 from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.schema import Recipe
 
@@ -45,7 +47,8 @@ class PlannedDataset(_Part):
     """A dataset reference, taken apart."""
 
     reference: str
-    """As written, relative paths made absolute."""
+    """Where the rows are: an absolute path, a hub id, or the name of a dataset that makes its own; with details and
+    number of rows as written."""
     preprocess: PlannedComponent | None = None
     """Makes samples of rows; None: the mapping of well-known column names."""
     source: str | None = None
@@ -135,5 +138,15 @@ class LaunchPlan(_Part):
 
     @classmethod
     def read(cls, run_dir: Path) -> LaunchPlan:
-        """Read the plan of a run."""
-        return cls.model_validate_json((run_dir / PLAN_FILE).read_text(encoding="utf-8"))
+        """Read the plan of a run; raises `CheckpointError` when there is none, or one of another core."""
+        file = run_dir / PLAN_FILE
+        try:
+            return cls.model_validate_json(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            message = f"{file} cannot be read: {error.strerror}"
+            raise CheckpointError(message, hint="Name the folder of a run.") from None
+        except (UnicodeDecodeError, ValidationError):
+            raise CheckpointError(
+                f"{file} is no plan that grpo-core {__version__} understands",
+                hint="It may be damaged, or made by another version of grpo-core.",
+            ) from None
