@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from grpo_core.types import SamplingParams
 
 __all__ = ["Draw", "draw"]
+
+BLOCK_TOKENS = 128
+LARGEST_UNIFORM = 1.0 - 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,8 @@ def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV:
     if params.temperature == 0.0:
         tokens_B1 = scores_BV.argmax(-1, keepdim=True)
     else:
-        tokens_B1 = _inverse_cdf(_filtered(weights_BV, params), uniforms_B)
+        # Beyond the vocabulary only where the weights are NaN; the log-probability then tells.
+        tokens_B1 = _inverse_cdf(_filtered(weights_BV, params), uniforms_B).clamp_(max=logits_BV.shape[-1] - 1)
     logprobs_B1 = tempered_BV.gather(-1, tokens_B1) - largest_B1 - totals_B1.log()
     return Draw(tokens_B1.squeeze(-1), logprobs_B1.squeeze(-1))
 
@@ -76,11 +81,28 @@ def _filtered(weights_BV: Tensor, params: SamplingParams) -> Tensor:
 
 
 def _inverse_cdf(weights_BV: Tensor, uniforms_B: Tensor) -> Tensor:
-    """[B, 1] The first token at which the running sum exceeds its share of the total: its own weight is above 0.
+    """[B, 1] The first token at which the running sum exceeds its share of the total; its own weight is above 0.
 
-    In fp64, where the share of a number below 1 stays below the total.
+    In two stages, first the block of tokens and then the token in it: most of a large vocabulary is summed and not
+    scanned.
     """
-    cdf_BV = weights_BV.cumsum(-1, dtype=torch.float64)
-    shares_B1 = uniforms_B[:, None] * cdf_BV[:, -1:]
-    # Beyond the last token only where the weights are NaN; the log-probability then tells.
-    return torch.searchsorted(cdf_BV, shares_B1, right=True).clamp_(max=weights_BV.shape[-1] - 1)
+    if missing := -weights_BV.shape[-1] % BLOCK_TOKENS:
+        weights_BV = pad(weights_BV, (0, missing))
+    blocks_BNS = weights_BV.view(len(weights_BV), -1, BLOCK_TOKENS)
+    block_B1, inside_B1 = _pick(blocks_BNS.sum(-1), uniforms_B[:, None])
+    block_B1S = blocks_BNS.gather(1, block_B1[..., None].expand(-1, -1, BLOCK_TOKENS))
+    token_B1, _ = _pick(block_B1S.squeeze(1), inside_B1)
+    return block_B1 * BLOCK_TOKENS + token_B1
+
+
+def _pick(weights_BN: Tensor, uniforms_B1: Tensor) -> tuple[Tensor, Tensor]:
+    """[B, 1] An index with weight above 0, and how far into its weight the uniform number points, in [0, 1).
+
+    In fp64, where a share of the total by a number below 1 stays below the total.
+    """
+    cdf_BN = weights_BN.cumsum(-1, dtype=torch.float64)
+    shares_B1 = uniforms_B1 * cdf_BN[:, -1:]
+    index_B1 = torch.searchsorted(cdf_BN, shares_B1, right=True).clamp_(max=weights_BN.shape[-1] - 1)
+    weights_B1 = weights_BN.gather(-1, index_B1).double()
+    inside_B1 = 1.0 - (cdf_BN.gather(-1, index_B1) - shares_B1) / weights_B1
+    return index_B1, inside_B1.clamp_(0.0, LARGEST_UNIFORM)

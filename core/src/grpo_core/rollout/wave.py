@@ -46,8 +46,10 @@ def plan_waves(requests: Sequence[RolloutRequest], max_sequences: int) -> list[l
 class _Member:
     """A completion under way."""
 
-    request: RolloutRequest
+    group: int
+    """Index in the wave."""
     index: int
+    """Among the completions of the group."""
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish_reason: FinishReason | None = None
@@ -64,67 +66,74 @@ class Wave:
         self._policy_version = policy_version
         self._params = requests[0].params
         self._ends = StopRule(self._params, text)
-        self._groups = [[_Member(request, index) for index in range(request.n)] for request in requests]
+        self._requests = requests
+        self._groups = [[_Member(group, index) for index in range(r.n)] for group, r in enumerate(requests)]
+        self._open = [len(group) for group in self._groups]
         self._rows = [member for group in self._groups for member in group]
-        self._keys_B = stream_keys((member.request.seed, member.index) for member in self._rows)
+        self._keys_B = stream_keys((requests[member.group].seed, member.index) for member in self._rows)
         self._seen_BV: Tensor | None = None
         self._tokens_B: Tensor | None = None
         self._position = 0
+        self._finished_rows = 0
 
     @property
     def done(self) -> bool:
         """Whether every group was given out."""
-        return not self._groups
+        return not any(self._open)
 
     def advance(self) -> list[RolloutGroup]:
         """Decode until at least one more group is complete, and give out those that are."""
-        while not self.done:
-            self._draw(self._next_logits())
-            complete = [group for group in self._groups if all(member.finish_reason for member in group)]
-            if complete:
-                self._groups = [group for group in self._groups if not all(member.finish_reason for member in group)]
-                return [self._finished(group) for group in complete]
-        return []
+        complete: list[int] = []
+        while not complete:
+            complete = self._draw(self._next_logits())
+        return [self._finished(group) for group in complete]
 
     def _next_logits(self) -> Tensor:
         if self._tokens_B is not None:
             return self._decoder.step(self._tokens_B)
-        requests = [group[0].request for group in self._groups]
-        logits_BV = self._decoder.prefill([r.prompt_ids for r in requests], [r.n for r in requests])
+        logits_BV = self._decoder.prefill([r.prompt_ids for r in self._requests], [r.n for r in self._requests])
         if self._params.repetition_penalty != 1.0:
             self._seen_BV = torch.zeros_like(logits_BV, dtype=torch.bool)
             for row, member in enumerate(self._rows):
-                self._seen_BV[row, list(member.request.prompt_ids)] = True
+                self._seen_BV[row, list(self._requests[member.group].prompt_ids)] = True
         return logits_BV
 
-    def _draw(self, logits_BV: Tensor) -> None:
+    def _draw(self, logits_BV: Tensor) -> list[int]:
+        """Give every row its next token; the groups that are complete with it."""
         numbers_B = torch.from_numpy(uniforms(self._keys_B, self._position)).to(logits_BV.device)
         drawn = draw(logits_BV, self._params, numbers_B, self._seen_BV)
         self._position += 1
         self._tokens_B = drawn.tokens_B
         if self._seen_BV is not None:
             self._seen_BV.scatter_(1, drawn.tokens_B[:, None], True)
-        finished = 0
-        for member, token, logprob in zip(self._rows, drawn.tokens_B.tolist(), drawn.logprobs_B.tolist(), strict=True):
-            if member.finish_reason is None:
-                self._append(member, token, logprob)
-            finished += member.finish_reason is not None
-        if finished >= max(1, DROP_SHARE * len(self._rows)):
+        complete = []
+        rows = zip(self._rows, drawn.tokens_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
+        for member, token, logprob in rows:
+            if member.finish_reason is None and self._append(member, token, logprob):
+                self._open[member.group] -= 1
+                self._finished_rows += 1
+                if not self._open[member.group]:
+                    complete.append(member.group)
+        if self._finished_rows >= max(1, DROP_SHARE * len(self._rows)):
             self._drop_finished()
+        return complete
 
-    def _append(self, member: _Member, token: int, logprob: float) -> None:
+    def _append(self, member: _Member, token: int, logprob: float) -> bool:
+        """Whether the completion ends with this token."""
         if not math.isfinite(logprob):
             raise RolloutError(
-                f"sample {member.request.sample.id!r}: the model's logits are not finite at token "
+                f"sample {self._requests[member.group].sample.id!r}: the model's logits are not finite at token "
                 f"{len(member.token_ids)} of completion {member.index}",
                 hint="the weights have become NaN or infinite: lower the learning rate, or go back to a checkpoint",
             )
         member.token_ids.append(token)
         member.logprobs.append(logprob)
         member.finish_reason = self._ends(member.token_ids)
+        return member.finish_reason is not None
 
     def _drop_finished(self) -> None:
         """Put rows from the end into the places of finished ones, so that few rows move."""
+        self._finished_rows = 0
         kept = [row for row, member in enumerate(self._rows) if member.finish_reason is None]
         if not kept:
             self._rows = []
@@ -140,9 +149,9 @@ class Wave:
         if self._seen_BV is not None:
             self._seen_BV = self._seen_BV[rows]
 
-    def _finished(self, group: Sequence[_Member]) -> RolloutGroup:
+    def _finished(self, group: int) -> RolloutGroup:
         return RolloutGroup(
-            request=group[0].request,
+            request=self._requests[group],
             completions=tuple(
                 Completion(
                     text=self._text(member.token_ids),
@@ -151,7 +160,7 @@ class Wave:
                     finish_reason=member.finish_reason or FinishReason.ABORT,
                     policy_version=self._policy_version,
                 )
-                for member in group
+                for member in self._groups[group]
             ),
             logprob_space="tempered",
         )
