@@ -79,7 +79,7 @@ def test_an_unknown_name_to_extend_is_reported(tmp_path: Path) -> None:
     [
         ("r.yaml", "extends: [a]\n", r"extends: must be the path of a recipe file.*\['a'\] \(r\.yaml:1\)"),
         ("r.yaml", "a: 1\na: 2\n", r"the key 'a' is there twice, first in line 1 \(r\.yaml:2\)"),
-        ("r.yaml", "- a\n", r"a recipe is a mapping of settings.*not list \(r\.yaml\)"),
+        ("r.yaml", "- a\n", r"a recipe is a mapping of settings.*this is none \(r\.yaml\)"),
         ("r.toml", "a = \n", r"Invalid value.*\(r\.toml\)"),
         ("r.toml", "a = 1\na = 2\n", r"Cannot overwrite a value.*\(r\.toml\)"),
     ],

@@ -94,7 +94,7 @@ def _parse(file: Path) -> Parsed:
     if parsed.value is None:
         return Parsed({}, {})
     if not isinstance(parsed.value, dict):
-        message = f"a recipe is a mapping of settings, such as model: and rewards:, not {type(parsed.value).__name__}"
+        message = "a recipe is a mapping of settings, such as model: and rewards:; this is none"
         raise RecipeError([Problem(path="", message=message, origin=shown)])
     return parsed
 
