@@ -1,6 +1,6 @@
 """The flags for what people set every day: what each is called, the setting it is, and its help.
 
-`grpoctl train` and `grpoctl recipe check | explain` take the same ones, and docs/configuration.md lists them. Every
+`grpoctl train`, `eval` and `recipe check | explain` take the same ones, and docs/configuration.md lists them. Every
 other setting is reached with `--set`. Values are text here; `planning` turns them into settings.
 """
 
