@@ -6,7 +6,7 @@ settings and the objective in `grpo_core.backends`.
 
 from grpo_core.errors import DataError, GrpoError, PluginError, RewardError, RolloutError, TrainerError
 from grpo_core.plugins.hookspecs import hookimpl
-from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrainerSpec
+from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec
 from grpo_core.protocols import Preprocessor, RewardFunction, RolloutBackend, RowSource, SharesWeights, TrainerBackend
 from grpo_core.types import (
     BuildContext,
@@ -60,6 +60,7 @@ __all__ = [
     "SharesWeights",
     "StepReport",
     "TokenStats",
+    "TrackerSpec",
     "TrainBatch",
     "TrainGroup",
     "TrainMember",

@@ -53,6 +53,10 @@ def test_hook_grpo_trainer_backends(tmp_path: Path) -> None:
     assert names(admitted("grpo_trainer_backends", tmp_path)) == [("trainer", "acme")]
 
 
+def test_hook_grpo_trackers(tmp_path: Path) -> None:
+    assert names(admitted("grpo_trackers", tmp_path)) == [("tracker", "acme")]
+
+
 def test_hook_grpo_recipes(tmp_path: Path) -> None:
     assert names(admitted("grpo_recipes", tmp_path)) == [("recipe", "acme-small")]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import pluggy
 
-from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrainerSpec
+from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec
 from grpo_core.types.report import RunOutcome, RunStarted, StepReport
 
 __all__ = ["ENTRY_POINT_GROUP", "hookimpl", "hookspec"]
@@ -88,6 +88,24 @@ def grpo_trainer_backends() -> Iterable[TrainerSpec]:  # type: ignore[empty-body
                 target="grpo_acme.trainer:make",
                 options="grpo_acme.options:AcmeTrainer",
                 capabilities=frozenset({"weights:stream"}),
+            )
+    """
+
+
+@hookspec
+def grpo_trackers() -> Iterable[TrackerSpec]:  # type: ignore[empty-body]
+    """Describe trackers: observers that a run names in `run.report_to`.
+
+    Example:
+
+        @hookimpl
+        def grpo_trackers():
+            yield TrackerSpec(
+                name="acme",
+                summary="Curves at acme.example",
+                target="grpo_acme.tracker:make",
+                options="grpo_acme.options:AcmeTracker",
+                requires=("acme-client>=3",),
             )
     """
 

@@ -19,7 +19,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from grpo_core.plugins import hookspecs
 from grpo_core.plugins.faults import short_path
-from grpo_core.plugins.specs import ComponentSpec, DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, Scope, TrainerSpec
+from grpo_core.plugins.specs import (
+    ComponentSpec,
+    DatasetSpec,
+    RecipeSpec,
+    RewardSpec,
+    RolloutSpec,
+    Scope,
+    TrackerSpec,
+    TrainerSpec,
+)
 from grpo_core.plugins.targets import is_target
 
 __all__ = ["OBSERVERS", "REGISTRATION", "RuleError", "Spec", "check_hooks", "check_spec", "check_unique", "line_of"]
@@ -31,6 +40,7 @@ REGISTRATION: Mapping[str, type[Spec]] = {
     "grpo_reward_functions": RewardSpec,
     "grpo_rollout_backends": RolloutSpec,
     "grpo_trainer_backends": TrainerSpec,
+    "grpo_trackers": TrackerSpec,
     "grpo_recipes": RecipeSpec,
 }
 """Registration hook -> the spec it describes components with."""

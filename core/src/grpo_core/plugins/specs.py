@@ -14,11 +14,12 @@ __all__ = [
     "RewardSpec",
     "RolloutSpec",
     "Scope",
+    "TrackerSpec",
     "TrainerSpec",
 ]
 
-Kind = Literal["dataset", "reward", "rollout", "trainer", "recipe"]
-KINDS: tuple[Kind, ...] = ("dataset", "reward", "rollout", "trainer", "recipe")
+Kind = Literal["dataset", "reward", "rollout", "trainer", "tracker", "recipe"]
+KINDS: tuple[Kind, ...] = ("dataset", "reward", "rollout", "trainer", "tracker", "recipe")
 Scope = Literal["sample", "group", "step"]
 
 
@@ -98,6 +99,16 @@ class TrainerSpec(ComponentSpec):
     capabilities: frozenset[str] = frozenset()
     """`weights:shared` (has a live module to read), `weights:stream` (gives named tensors), `images`, `lora`. A run
     needs one `weights:*` that trainer and rollout have in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerSpec(ComponentSpec):
+    """A tracker: an observer that watches only the runs that name it in `run.report_to`.
+
+    Its target is a factory `make(options, context)` of an object with observer hooks as methods.
+    """
+
+    kind: ClassVar[Kind] = "tracker"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,8 @@ class LaunchPlan(_Part):
     """Derived numbers."""
     observers: tuple[PlannedObserver, ...] = ()
     """Who watches."""
+    trackers: tuple[PlannedComponent, ...] = ()
+    """Who watches because the recipe says so."""
 
     def write(self, run_dir: Path) -> None:
         """Write plan.json into the run's folder."""
