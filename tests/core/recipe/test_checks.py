@@ -136,3 +136,12 @@ def test_evaluation_steps_need_something_to_evaluate_on() -> None:
 
 def test_prompts_per_step_default_to_eight() -> None:
     assert prompts_per_step(recipe_of()) == 8
+
+
+def test_the_best_model_is_chosen_by_a_metric_of_an_evaluation_that_takes_place() -> None:
+    rows = {"use": "sums", "evaluation_rows": 5}
+    assert _findings(run={"save_best": "eval/accuracy"}, dataset=rows) == {}
+    message = "'reward/mean' is no metric of an evaluation; choose one, such as eval/accuracy"
+    assert _findings(run={"save_best": "reward/mean"}, dataset=rows) == {"run.save_best": message}
+    message = "there is nothing to measure 'eval/accuracy' on; set dataset.evaluation or dataset.evaluation_rows"
+    assert _findings(run={"save_best": "eval/accuracy"}) == {"run.save_best": message}

@@ -85,6 +85,9 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--eval-steps", "evaluation.every_steps", "N", "Evaluate every so many steps.", _RUN),
     _flag("--save-steps", "run.save_steps", "N", "Write a checkpoint every so many steps.", _RUN),
     _flag("--save-total-limit", "run.save_total_limit", "N", "Keep the newest so many checkpoints.", _RUN),
+    _flag("--save-best", "run.save_best", "METRIC", "Keep the model with the best eval/accuracy, say, in best/.", _RUN),
+    _flag("--report-to", "run.report_to", "A,B", "Trackers: tensorboard, wandb, trackio.", _RUN, "list"),
+    _flag("--logging-steps", "run.logging_steps", "N", "Show every so many steps.", _RUN),
     _flag("--seed", "run.seed", "N", "Of data order and sampling.", _RUN),
     _flag("--output", "run.directory", "DIR", "The run's folder.", _RUN),
 )

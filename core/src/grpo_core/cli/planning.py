@@ -100,7 +100,7 @@ def _names(text: str, flag: Flag, problems: list[Problem]) -> Iterator[str]:
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if "" in names:
         message = f"there is an empty name between the commas of '{text}'"
-        problems.append(Problem(path=flag.path[0], message=message, origin=flag.name))
+        problems.append(Problem(path=".".join(flag.path), message=message, origin=flag.name))
     return filter(None, names)
 
 

@@ -39,6 +39,7 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     yield from _batch(recipe)
     yield from _rewards(recipe)
     yield from _evaluation(recipe)
+    yield from _best(recipe)
 
 
 def prompts_per_step(recipe: Recipe) -> int:
@@ -114,6 +115,18 @@ def _evaluation(recipe: Recipe) -> Iterator[Finding]:
     if evaluation.every_steps is not None and data.evaluation is None and data.evaluation_rows is None:
         message = "there is nothing to evaluate on; set dataset.evaluation or dataset.evaluation_rows"
         yield Finding(("evaluation", "every_steps"), message, (("dataset",),))
+
+
+def _best(recipe: Recipe) -> Iterator[Finding]:
+    name, data = recipe.run.save_best, recipe.dataset
+    if name is None:
+        return
+    path: KeyPath = ("run", "save_best")
+    if not name.startswith("eval/"):
+        yield Finding(path, f"'{name}' is no metric of an evaluation; choose one, such as eval/accuracy")
+    elif data.evaluation is None and data.evaluation_rows is None:
+        message = f"there is nothing to measure '{name}' on; set dataset.evaluation or dataset.evaluation_rows"
+        yield Finding(path, message, (("dataset",),))
 
 
 def _multiples(near: int, of: int) -> list[int]:

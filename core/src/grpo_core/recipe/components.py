@@ -41,12 +41,12 @@ class Found:
 
 
 def find_component(kind: Kind, text: str, *, catalog: Catalog) -> Found:
-    """Look up a reward, rollout backend or trainer backend; backends must be registered, a reward may be an object.
+    """Look up a reward, a backend or a tracker; all but rewards, which may be an object in a file, are registered.
 
     Raises `UsageError` for another form of reference, `UnknownComponent` or `AmbiguousComponent` for a name.
     """
     allowed: tuple[Form, ...] = ("name", "object") if kind == "reward" else ("name",)
-    what = "a reward" if kind == "reward" else f"a {kind} backend"
+    what = f"a {kind}" if kind in ("reward", "tracker") else f"a {kind} backend"
     reference = check_details(check_form(parse_reference(text), allowed, what=what), ())
     return Found(reference=reference, entry=catalog.get(kind, reference.value) if reference.form == "name" else None)
 

@@ -30,7 +30,8 @@ from grpo_core.recipe.plan import (
     PlannedObserver,
     PlannedReward,
 )
-from grpo_core.recipe.schema import DataSettings, Recipe, RewardEntry, RolloutSettings, TrainerSettings
+from grpo_core.recipe.schema import DataSettings, Recipe, RewardEntry, RolloutSettings, RunSettings, TrainerSettings
+from grpo_core.recipe.trackers import plan_tracker, stray_options
 from grpo_core.recipe.validate import PLACEHOLDER
 
 __all__ = ["plan_batch", "plan_dataset", "resolve"]
@@ -53,6 +54,7 @@ def resolve(
     rollout = _plan_backend("rollout", recipe.rollout, found, host.catalog)
     trainer = _plan_backend("trainer", recipe.trainer, found, host.catalog)
     route = _weights_route(rollout, trainer, found)
+    trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
     _check_names(recipe, rewards, found)
     recipe = _with_texts(recipe, found)
     if found.problems or dataset is None or rollout is None or trainer is None or route is None:
@@ -69,6 +71,7 @@ def resolve(
         weights_route=route,
         batch=plan_batch(recipe),
         observers=_observers(host),
+        trackers=trackers,
     )
 
 
@@ -198,6 +201,14 @@ def _weights_route(
         message = f"'{trainer.name}' gives its weights by {ways[0] or 'no way'} and '{rollout.name}' takes them by "
         found.add("rollout.use", f"{message}{ways[1] or 'no way'}; choose two backends with a way in common")
     return route
+
+
+def _plan_trackers(run: RunSettings, found: _Problems, catalog: Catalog) -> Iterator[PlannedComponent]:
+    for name in dict.fromkeys(run.report_to):
+        with found.at("run", "report_to"):
+            yield plan_tracker(name, run.tracker_options.get(name, {}), catalog=catalog)
+    for path, message in stray_options(run, catalog):
+        found.add(path, message)
 
 
 def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: _Problems) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "DataSettings",
     "EvaluationSettings",
     "ImportanceSettings",
+    "MixedDataset",
     "ModelSettings",
     "ObjectiveSettings",
     "PluginSettings",
@@ -66,11 +67,33 @@ class ModelSettings(Section):
     """Run Python code that the model's repository ships."""
 
 
+class MixedDataset(Section):
+    """One of several training datasets."""
+
+    use: str
+    """A reference, as in `dataset.use`."""
+    name: str | None = None
+    """Its name in sample ids, in metrics and in the column `dataset`; default: the end of `use`."""
+    weight: float | None = Field(default=None, gt=0)
+    """Its share of the prompts, relative to the other weights; default: its number of rows. All have one, or none."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of a registered dataset."""
+    preprocess: str | None = None
+    """As `dataset.preprocess`, which is the default."""
+    columns: dict[str, str] | None = None
+    """As `dataset.columns`, which is the default."""
+    system: str | None = None
+    """As `dataset.system`, which is the default."""
+
+
 class DataSettings(Section):
     """Where prompts come from and how rows become samples."""
 
-    use: str
-    """The training dataset, a reference: a registered name, a file or folder, `hf:owner/name?split=train#50000`."""
+    use: str | None = None
+    """The training dataset, a reference: a registered name, a file or folder, `hf:owner/name?split=train#50000`.
+    Required, unless there is a `mix`."""
+    mix: tuple[Annotated[MixedDataset, _shorthand("use")], ...] = ()
+    """Several training datasets, instead of `use`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of a registered dataset."""
     preprocess: str | None = None
@@ -270,9 +293,19 @@ class RunSettings(Section):
     save_steps: int | None = Field(default=None, ge=1)
     """Write a checkpoint every so many steps; default: at the end only."""
     save_total_limit: int | None = Field(default=None, ge=1)
-    """Keep only the newest so many checkpoints."""
+    """Keep only the newest so many checkpoints, and the last good one."""
+    save_best: str | None = None
+    """A metric of the evaluation, such as `eval/accuracy`: the model with the best value so far is kept in `best/`."""
+    save_best_when: Literal["higher", "lower"] = "higher"
+    """Which values of `save_best` are better."""
+    report_to: tuple[str, ...] = ()
+    """Trackers that show the run, such as `tensorboard`, `wandb`, `trackio`."""
+    tracker_options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Options of trackers, by name."""
+    logging_steps: int = Field(default=1, ge=1)
+    """Console and trackers show every so many steps the means since the last time; metrics.jsonl has every step."""
     show_completion_every_steps: int = Field(default=10, ge=0)
-    """Show a completion on the console every so many steps; 0: never."""
+    """Show completions on the console and in trackers every so many steps; 0: never."""
     probe_prompts: int = Field(default=4, ge=0)
     """How many fixed prompts are answered again and again for the report, greedily and by sampling: of the evaluation
     rows, else of the training rows, spread evenly over them; 0: none."""
