@@ -15,9 +15,10 @@ from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import Records, read_metrics
 from grpo_core.loop.step import run_step
+from grpo_core.observe.trackers import add_trackers
 from grpo_core.plugins.observers import Observers, load_observers
 from grpo_core.recipe.plan import LaunchPlan
-from grpo_core.types import EvaluationReport, RunOutcome, RunStarted, StepReport
+from grpo_core.types import BuildContext, EvaluationReport, RunOutcome, RunStarted, StepReport
 from grpo_core.types.report import RunStatus
 
 __all__ = ["train"]
@@ -46,6 +47,7 @@ def train(plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path 
     records.cut_back(progress.state.step if checkpoint else -1)
     progress.first_evaluation = recorded_evaluation(run_dir)
     observers = load_observers([(observer.distribution, observer.module) for observer in plan.observers])
+    add_trackers(observers, plan.trackers, BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir))
     try:
         with open_parts(plan, run_dir, prepared) as parts, catch_interrupt() as interrupt:
             if checkpoint is not None:

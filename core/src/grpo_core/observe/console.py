@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grpo_core.observe.summary import closing_lines, evaluation_line, seconds_text, step_fields
+from grpo_core.observe.window import Window, window_of
 from grpo_core.types import RunOutcome, RunStarted, ScoredGroup, StepReport
 
 __all__ = ["ConsoleView", "view"]
@@ -31,13 +32,13 @@ class ConsoleView:
         self._live: Live | None = None
         self._started = 0.0
         self._first_step = 1
-        self._show_every = 0
+        self._window = Window(every_steps=1, show_every_steps=0, first_step=1)
 
     def run_started(self, started: RunStarted) -> None:
         """Open the view."""
         self._started = time.monotonic()
         self._first_step = started.first_step
-        self._show_every = _shown_every(started)
+        self._window = window_of(started)
         if started.evaluation is not None:
             self._console.print(f"before training: {evaluation_line(started.evaluation.metrics)}")
         if self._console.is_terminal:
@@ -59,13 +60,19 @@ class ConsoleView:
         left = self._time_left(report)
         if self._live is not None:
             self._bar.update(self._task, completed=report.step, left=f"{left} left")
+        due = self._window.add(report)
+        if due is not None:
+            self._show(due, left)
+
+    def _show(self, report: StepReport, left: str) -> None:
+        if self._live is not None:
             self._live.update(Group(self._bar, _table(report)))
         else:
             fields = "  ".join(f"{label} {text}" for label, text in step_fields(report))
             self._console.print(f"step {report.step}/{report.total_steps}  {fields}  left {left}", soft_wrap=True)
         if report.evaluation is not None:
             self._console.print(f"step {report.step}: {evaluation_line(report.evaluation.metrics)}", soft_wrap=True)
-        if self._show_every and report.step % self._show_every == 0:
+        if report.groups:
             self._console.print(_completion_panel(report))
 
     def run_finished(self, outcome: RunOutcome) -> None:
@@ -80,12 +87,6 @@ class ConsoleView:
         done = report.step - self._first_step + 1
         per_step_s = (time.monotonic() - self._started) / done
         return seconds_text(per_step_s * (report.total_steps - report.step))
-
-
-def _shown_every(started: RunStarted) -> int:
-    recipe = started.plan["recipe"]
-    run = recipe["run"] if isinstance(recipe, dict) else {}
-    return int(run.get("show_completion_every_steps", 0))
 
 
 def _table(report: StepReport) -> Table:

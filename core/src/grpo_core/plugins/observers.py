@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pluggy
 
-from grpo_core.errors import BrokenReference
+from grpo_core.errors import GrpoError
 from grpo_core.plugins import hookspecs
 from grpo_core.plugins.faults import describe
 from grpo_core.plugins.targets import load_module
@@ -27,11 +28,18 @@ class Observers:
         self._report = report
 
     def add(self, distribution: str, module: object) -> None:
-        """Let the hooks of a plugin's module watch."""
+        """Let the hooks of a plugin's module, or of an object, watch."""
         alone = pluggy.PluginManager(hookspecs.hookspec.project_name)
         alone.add_hookspecs(hookspecs)
         alone.register(module)
         self._watching.append((distribution, alone))
+
+    def try_add(self, name: str, build: Callable[[], object]) -> None:
+        """Let what `build` gives watch; report it when it cannot be built."""
+        try:
+            self.add(name, build())
+        except (GrpoError, pluggy.PluginValidationError, ValueError) as error:
+            self._report(f"{name} does not watch this run: {error}")
 
     def run_started(self, started: RunStarted) -> None:
         """The run begins or goes on."""
@@ -64,10 +72,7 @@ def load_observers(modules: Iterable[tuple[str, str]], *, report: Callable[[str]
     """
     observers = Observers(report or _print_to_stderr)
     for distribution, place in modules:
-        try:
-            observers.add(distribution, load_module(place))
-        except (BrokenReference, pluggy.PluginValidationError, ValueError) as error:
-            observers._report(f"{distribution} does not watch this run: {error}")
+        observers.try_add(distribution, partial(load_module, place))
     return observers
 
 
