@@ -12,6 +12,7 @@
     ├── RolloutError             4   generation
     ├── TrainerError             4   the update
     ├── CheckpointError          4   saving or restoring
+    ├── RankError                4   another process of the run failed, died, or did not come
     └── Collapse                 4   a run whose numbers say that going on is pointless
 
 A message says what is wrong with the value and where; `hint` says what to do. The command line prints both and
@@ -32,6 +33,7 @@ __all__ = [
     "GrpoError",
     "PluginError",
     "Problem",
+    "RankError",
     "RecipeError",
     "RewardError",
     "RolloutError",
@@ -127,6 +129,10 @@ class TrainerError(GrpoError):
 
 class CheckpointError(GrpoError):
     """A checkpoint cannot be written or restored."""
+
+
+class RankError(GrpoError):
+    """Another process of the run failed, died, or did not come in time."""
 
 
 class Collapse(GrpoError):

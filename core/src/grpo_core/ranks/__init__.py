@@ -1,0 +1,1 @@
+"""Several processes as one run: who they are, what they tell each other, and how they fail together."""

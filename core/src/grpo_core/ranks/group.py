@@ -1,0 +1,222 @@
+"""Several processes: the store, the lifelines, torch's process group, and what the loop asks of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TypeVar, cast
+
+import torch
+import torch.distributed as dist
+
+from grpo_core.errors import RankError, UsageError
+from grpo_core.ranks.board import Board
+from grpo_core.ranks.failure import PeerError, failure_of
+from grpo_core.ranks.lifeline import connect, listen
+from grpo_core.ranks.place import Place
+from grpo_core.ranks.ranks import ALONE, Ranks
+from grpo_core.ranks.store import open_store
+from grpo_core.ranks.watch import Watch
+
+__all__ = ["Group", "open_ranks"]
+
+CONNECT_LIMIT_S = 600.0
+"""For all processes to come up."""
+_ELSEWHERE_LIMIT_S = 2.0
+"""How long a rank whose connection broke waits for the reason, which another one may be about to post."""
+_TIMED_OUT = "Timed out waiting"
+_FIRST_WORD_S = 0.3
+"""Where every rank has the same error, rank 0 is to be the one that says so."""
+
+Value = TypeVar("Value")
+
+
+@contextmanager
+def open_ranks(place: Place | None, *, limit_s: Callable[[Ranks], float]) -> Iterator[Ranks]:
+    """The ranks of this run; None: this process alone.
+
+    `limit_s` is asked for the longest wait as soon as ranks can talk, before the process group is made.
+    """
+    if place is None:
+        yield ALONE
+        return
+    group = Group(place)
+    try:
+        try:
+            group.begin(limit_s(group))
+            yield group
+        except BaseException as error:
+            first = group.settle(error)
+            if first is error:
+                raise
+            raise first from error
+    finally:
+        group.close()
+
+
+class Group:
+    """Implements `Ranks`."""
+
+    def __init__(self, place: Place) -> None:
+        """Connect to the store and to rank 0."""
+        self.rank, self.world_size = place.rank, place.world_size
+        self.local_rank, self.local_world_size = place.local_rank, place.local_world_size
+        self.is_first = place.rank == 0
+        self._store = open_store(place, limit_s=CONNECT_LIMIT_S)
+        self._board = Board(self._store, rank=place.rank, world_size=place.world_size, limit_s=CONNECT_LIMIT_S)
+        self._board.enter("start")
+        if self.is_first:
+            lifeline = listen(
+                place.master_address,
+                place.world_size,
+                limit_s=CONNECT_LIMIT_S,
+                publish=lambda text: self._store.set("lifeline", text),
+            )
+        else:
+            published = self._store.get("lifeline")
+            lifeline = connect(place.master_address, published, place.rank, limit_s=CONNECT_LIMIT_S)
+        store = self._store.clone()
+        board = Board(store, rank=place.rank, world_size=place.world_size, limit_s=CONNECT_LIMIT_S)
+        self._waiting = False
+        self._settled: BaseException | None = None
+        self._watch = Watch(board, store, lifeline, rank=place.rank, doing=self._doing)
+
+    def begin(self, limit_s: float) -> None:
+        """Make the process group, in which no wait is longer than `limit_s`."""
+        self._board.limit_s = limit_s
+        limit = timedelta(seconds=limit_s)
+        with self.stage("start"):
+            self._arrive()
+            with self._translated():
+                dist.init_process_group(
+                    _backend(self.local_rank),
+                    store=dist.PrefixStore("group", self._store.inner),  # type: ignore[attr-defined]
+                    rank=self.rank,
+                    world_size=self.world_size,
+                    timeout=limit,
+                )
+                self._objects = dist.new_group(backend="gloo", timeout=limit)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Name what happens in the context."""
+        before = self._board.stage
+        self._board.enter(name)
+        yield
+        self._board.enter(before)
+
+    def gather(self, value: Value) -> list[Value]:
+        """Everyone's values, in order of rank."""
+        self._arrive()
+        values: list[Value | None] = [None] * self.world_size
+        with self._translated():
+            dist.all_gather_object(values, value, group=self._objects)
+        return cast(list[Value], values)
+
+    def collect(self, value: Value) -> list[Value]:
+        """Everyone's values on rank 0."""
+        self._arrive()
+        values: list[Value | None] | None = [None] * self.world_size if self.is_first else None
+        with self._translated():
+            dist.gather_object(value, values, dst=0, group=self._objects)
+        return cast(list[Value], values or [])
+
+    def from_first(self, value: Value | None) -> Value:
+        """Rank 0's value."""
+        self._arrive()
+        values = [value]
+        with self._translated():
+            dist.broadcast_object_list(values, src=0, group=self._objects)
+        return cast(Value, values[0])
+
+    def exchange(self, outgoing: Sequence[Value]) -> list[Value]:
+        """Send one value to each rank, and get one from each."""
+        packed = [torch.frombuffer(bytearray(pickle.dumps(value)), dtype=torch.uint8) for value in outgoing]
+        sizes = self.gather([len(each) for each in packed])
+        incoming = [row[self.rank] for row in sizes]
+        received = torch.empty(sum(incoming), dtype=torch.uint8)
+        with self._translated():
+            dist.all_to_all_single(
+                received, torch.cat(packed), incoming, [len(each) for each in packed], group=self._objects
+            )
+        return [pickle.loads(part.numpy().tobytes()) for part in torch.split(received, incoming)]
+
+    def stopped(self) -> BaseException | None:
+        """The failure of another rank that the watch has heard of."""
+        failure = self._watch.failure
+        return None if failure is None else PeerError(failure)
+
+    def settle(self, error: BaseException) -> BaseException:
+        """Post the error, unless another rank's was first; the answer stays the same from then on."""
+        if self._settled is None:
+            self._settled = self._first(error)
+            self._watch.settled = True
+        return self._settled
+
+    def close(self) -> None:
+        """Wait for the others, and leave the group."""
+        clean = self._settled is None
+        self._watch.end(self._board.limit_s if clean else 2 * _ELSEWHERE_LIMIT_S)
+        if dist.is_initialized() and clean:
+            dist.destroy_process_group()
+
+    def _first(self, error: BaseException) -> BaseException:
+        if isinstance(error, PeerError):
+            return error
+        try:
+            broken = isinstance(error, RuntimeError)  # torch's, of a collective that another rank did not finish
+            self._await_failure(_ELSEWHERE_LIMIT_S if broken else 0.0 if self.is_first else _FIRST_WORD_S)
+            if _TIMED_OUT in str(error):
+                others = [rank for rank in range(self.world_size) if rank != self.rank]
+                error = self._board.late(others, self._board.limit_s)
+            mine = failure_of(error, self.rank)
+            first = self._board.post(mine)
+        except RankError:
+            return error  # nobody can be told
+        return error if first == mine else PeerError(first)
+
+    def _await_failure(self, limit_s: float) -> None:
+        until = time.monotonic() + limit_s
+        while time.monotonic() < until and self._board.failure() is None:
+            time.sleep(0.02)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """torch's errors of a collective in our words; a failure that was posted meanwhile is their cause."""
+        try:
+            yield
+        except RuntimeError as error:
+            self._await_failure(_ELSEWHERE_LIMIT_S)
+            failure = self._board.failure()
+            if failure is not None:
+                raise PeerError(failure) from error
+            raise RankError(f"the connection to another rank broke in '{self._board.stage}': {error}") from error
+
+    def _arrive(self) -> None:
+        self._waiting = True
+        self._board.arrive()
+        self._waiting = False
+
+    def _doing(self) -> str:
+        """For a message about another rank."""
+        return f"waited for it in '{self._board.stage}'" if self._waiting else f"was in '{self._board.stage}'"
+
+
+def _backend(local_rank: int) -> str:
+    """gloo for what lies in main memory, NCCL for what lies on a GPU."""
+    if not torch.cuda.is_available() or not dist.is_nccl_available():
+        return "gloo"
+    gpus = torch.cuda.device_count()
+    if local_rank >= gpus:
+        if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+            return "gloo"
+        raise UsageError(
+            f"there are {gpus} GPUs on this machine and no one is left for process {local_rank + 1} of it",
+            hint=f"start at most {gpus} processes here, or hide the GPUs to train on the CPU: CUDA_VISIBLE_DEVICES=",
+        )
+    torch.cuda.set_device(local_rank)
+    return "cpu:gloo,cuda:nccl"

@@ -1,0 +1,98 @@
+"""A thread beside the loop of each rank: it sees others die, hears of the run's failure, and sees to it that this
+process stops within seconds, even where its main thread is stuck in a collective that will never end.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from grpo_core.errors import RankError
+from grpo_core.ranks.board import Board
+from grpo_core.ranks.failure import Failure, PeerError
+from grpo_core.ranks.lifeline import Lifeline
+from grpo_core.ranks.store import KeyStore, death_key
+
+__all__ = ["Watch"]
+
+_TICK_S = 0.25
+_GRACE_S = 5.0
+_LAST_GRACE_S = 60.0
+_WORD_LIMIT_S = 1.0
+
+
+class Watch:
+    """Runs until `end`; `failure` is what stops the run, once it is known here."""
+
+    def __init__(
+        self, board: Board, store: KeyStore, lifeline: Lifeline, *, rank: int, doing: Callable[[], str]
+    ) -> None:
+        self.failure: Failure | None = None
+        self.settled = False
+        self._board = board
+        self._store = store
+        self._lifeline = lifeline
+        self._rank = rank
+        self._doing = doing
+        self._parent = os.getppid()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ranks-watch", daemon=True)
+        self._thread.start()
+
+    def end(self, limit_s: float) -> None:
+        """Say goodbye, wait until rank 0 (on rank 0: everyone else) has said it too, and stop watching."""
+        self._ended.set()
+        self._thread.join()
+        self._lifeline.say_goodbye()
+        until = time.monotonic() + limit_s
+        while self._lifeline.peers and time.monotonic() < until:
+            self._lifeline.lost(_TICK_S)
+        self._lifeline.close()
+
+    def _run(self) -> None:
+        while not self._ended.is_set() and self.failure is None:
+            try:
+                for rank in self._lifeline.lost(_TICK_S):
+                    self._board.post(self._death(rank))
+                self.failure = self._board.failure()
+            except RankError as error:  # the store is gone, and with it whoever kept it
+                self.failure = Failure(rank=self._rank, by=self._rank, message=error.message, hint=error.hint)
+            if self.failure is None and self._orphaned():
+                self.failure = Failure(rank=self._rank, by=self._rank, message=f"the launcher of rank {self._rank} died")
+        if self.failure is not None and not self._ended.is_set():
+            self._stop(self.failure)
+
+    def _death(self, rank: int) -> Failure:
+        """What is said about a rank whose connection ended; its launcher knows how, a moment later."""
+        until = time.monotonic() + _WORD_LIMIT_S
+        while not self._store.has([death_key(rank)]) and time.monotonic() < until:
+            time.sleep(0.02)
+        known = self._store.has([death_key(rank)])
+        how = self._store.get(death_key(rank)) if known else "its connection ended"
+        return Failure(
+            rank=rank,
+            by=self._rank,
+            message=f"rank {rank} died ({how}) while rank {self._rank} {self._doing()}",
+            hint="a process that was killed left no message: was it out of memory (dmesg), or ended by hand? "
+            "`grpoctl resume` goes on from the last checkpoint",
+        )
+
+    def _orphaned(self) -> bool:
+        """Whether the launcher that would end this process is gone."""
+        return "TORCHELASTIC_RUN_ID" in os.environ and os.getppid() != self._parent
+
+    def _stop(self, failure: Failure) -> None:
+        """Wake the main thread up; end the process when it does not come."""
+        if not self.settled:
+            _thread.interrupt_main(signal.SIGTERM)
+        started = time.monotonic()
+        while not self._ended.wait(_TICK_S):
+            if time.monotonic() - started > (_LAST_GRACE_S if self.settled else _GRACE_S):
+                if failure.by == self._rank and not self.settled:
+                    print(f"error: {PeerError(failure)}", file=sys.stderr, flush=True)
+                os._exit(failure.exit_code)
