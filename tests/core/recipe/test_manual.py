@@ -20,8 +20,8 @@ def test_every_field_of_the_schema_is_there() -> None:
 
     sections = {path.split(".")[0] for path in _by_path()}
     assert sections == set(Recipe.model_fields)
-    assert len([path for path in _by_path() if path.startswith("trainer.")]) == count(
-        type(Recipe.model_fields["trainer"].get_default(call_default_factory=True))
+    assert len([path for path in _by_path() if path.startswith("rollout.")]) == count(
+        type(Recipe.model_fields["rollout"].get_default(call_default_factory=True))
     )
 
 

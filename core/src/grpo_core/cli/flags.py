@@ -58,7 +58,7 @@ def _flag(name: str, path: str, metavar: str, help: str, panel: str, form: Form 
 _WHAT, _ROLLOUT, _UPDATE, _RUN = "What to train", "Rollout", "Update", "Run"
 
 FLAGS: tuple[Flag, ...] = (
-    _flag("--model", "model.path", "PATH", "Folder in Hugging Face layout, or hub id.", _WHAT),
+    _flag("--model", "model.path", "PATH", "Folder in Hugging Face layout, GGUF file, or hub id.", _WHAT),
     _flag("--dataset", "dataset.use", "REF", "Training data: a name, a file, hf:owner/name#500.", _WHAT),
     _flag("--eval-dataset", "dataset.evaluation", "REF", "Data to evaluate on; never trained on.", _WHAT),
     _flag("--eval-rows", "dataset.evaluation_rows", "N", "How many rows to evaluate on.", _WHAT),
@@ -77,6 +77,7 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--beta", "objective.beta", "X", "Weight of the KL divergence from the reference model.", _UPDATE),
     _flag("--num-iterations", "trainer.num_iterations", "N", "Passes over the completions of a step.", _UPDATE),
     _flag("--minibatches", "trainer.minibatches", "N", "Optimiser updates of one pass.", _UPDATE),
+    _flag("--lora-rank", "trainer.lora.rank", "N", "Train low-rank adapters of this rank, not all weights.", _UPDATE),
     _flag("--precision", "trainer.precision", "NAME", "fp32 or bf16.", _UPDATE),
     _flag("--steps", "run.steps", "N", "How many steps; instead of --epochs.", _RUN),
     _flag("--epochs", "run.epochs", "X", "How many passes over the training rows.", _RUN),

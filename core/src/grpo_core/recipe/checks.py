@@ -40,6 +40,7 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     yield from _rewards(recipe)
     yield from _evaluation(recipe)
     yield from _best(recipe)
+    yield from _lora(recipe)
 
 
 def prompts_per_step(recipe: Recipe) -> int:
@@ -127,6 +128,16 @@ def _best(recipe: Recipe) -> Iterator[Finding]:
     elif data.evaluation is None and data.evaluation_rows is None:
         message = f"there is nothing to measure '{name}' on; set dataset.evaluation or dataset.evaluation_rows"
         yield Finding(path, message, (("dataset",),))
+
+
+def _lora(recipe: Recipe) -> Iterator[Finding]:
+    lora = recipe.trainer.lora
+    if lora is None or lora.adapter is None:
+        return
+    for key in ("rank", "alpha", "targets", "modules_to_save"):
+        if getattr(lora, key) is not None:
+            message = f"the adapter to go on with has its own {key}; remove one of the two settings"
+            yield Finding(("trainer", "lora", key), message, (("trainer", "lora", "adapter"),))
 
 
 def _multiples(near: int, of: int) -> list[int]:

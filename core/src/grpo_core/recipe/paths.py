@@ -6,6 +6,7 @@ alone always starts at the working directory: it is where results go, not where 
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from grpo_core.errors import DataError, UsageError
 from grpo_core.plugins.references import Reference, check_details, check_form, parse_reference
+from grpo_core.recipe.package_files import PACKAGE_PREFIX, package_file
 from grpo_core.recipe.syntax import KeyPath
 
 __all__ = ["anchor", "read_text_setting"]
@@ -24,16 +26,14 @@ _REFERENCES: tuple[KeyPath, ...] = (
     ("rollout", "use"),
     ("trainer", "use"),
 )
-_MODELS: tuple[KeyPath, ...] = (("model", "path"), ("model", "tokenizer"))
+_MODELS: tuple[KeyPath, ...] = (("model", "path"), ("model", "tokenizer"), ("trainer", "lora", "adapter"))
 _TEXTS: tuple[KeyPath, ...] = (("dataset", "system"), ("model", "chat_template"))
 _TEXT_SUFFIXES = (".txt", ".md", ".jinja", ".jinja2", ".j2", ".prompt")
 
 
 def anchor(values: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[tuple[KeyPath, str]]]:
     """Make every relative path absolute, starting at the folder `base`; the second result is what could not be read."""
-    anchored = {key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()}
-    if isinstance(values.get("rewards"), list):
-        anchored["rewards"] = [dict(entry) if isinstance(entry, Mapping) else entry for entry in values["rewards"]]
+    anchored = copy.deepcopy(dict(values))
     faults: list[tuple[KeyPath, str]] = []
     for path, section, key in _path_settings(anchored):
         try:
@@ -63,10 +63,13 @@ def read_text_setting(text: str, *, base: Path | None = None) -> str:
 
 def _path_settings(values: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any], str]]:
     """Every setting with a path in it, as (path, the mapping it is in, its key)."""
-    for section, key in (*_REFERENCES, *_MODELS, *_TEXTS):
-        inner = values.get(str(section))
-        if isinstance(inner, dict) and isinstance(inner.get(str(key)), str):
-            yield (section, key), inner, str(key)
+    for path in (*_REFERENCES, *_MODELS, *_TEXTS):
+        *outer, key = path
+        inner: Any = values
+        for part in outer:
+            inner = inner.get(part) if isinstance(inner, dict) else None
+        if isinstance(inner, dict) and isinstance(inner.get(key), str):
+            yield path, inner, str(key)
     rewards = values.get("rewards")
     entries = rewards if isinstance(rewards, list) else [rewards]
     for place, entry in enumerate(entries):
@@ -81,12 +84,14 @@ def _anchored(path: KeyPath, text: str, base: Path) -> str:
             return text
         read_text_setting(str(file))  # so that a missing file is found here, where the value was written
         return str(file)
+    if path in _MODELS and text.startswith(PACKAGE_PREFIX):
+        return str(package_file(text))
     reference = parse_reference(text, base=base)
     return _anchored_model(reference, base) if path in _MODELS else str(reference)
 
 
 def _anchored_model(reference: Reference, base: Path) -> str:
-    """A folder, or the bare hub id that transformers takes."""
+    """A folder, a file, or the bare hub id that transformers takes."""
     check_details(check_form(reference, ("name", "hub", "path"), what="a model"), ())
     if reference.hub == "ms":
         raise UsageError(

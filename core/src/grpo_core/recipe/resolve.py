@@ -19,6 +19,7 @@ from grpo_core.recipe.checks import prompts_per_step
 from grpo_core.recipe.complaints import did_you_mean
 from grpo_core.recipe.components import find_component, plan_entry, plan_object
 from grpo_core.recipe.datasets import Rows, find_rows, plan_dataset, plan_preprocess
+from grpo_core.recipe.extras import missing_extras
 from grpo_core.recipe.layers import reward_name
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.paths import read_text_setting
@@ -55,6 +56,7 @@ def resolve(
     trainer = _plan_backend("trainer", recipe.trainer, found, host.catalog)
     route = _weights_route(rollout, trainer, found)
     trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
+    _check_lora(recipe, trainer, found)
     _check_names(recipe, rewards, found)
     recipe = _with_texts(recipe, found)
     if found.problems or dataset is None or rollout is None or trainer is None or route is None:
@@ -209,6 +211,13 @@ def _plan_trackers(run: RunSettings, found: _Problems, catalog: Catalog) -> Iter
             yield plan_tracker(name, run.tracker_options.get(name, {}), catalog=catalog)
     for path, message in stray_options(run, catalog):
         found.add(path, message)
+
+
+def _check_lora(recipe: Recipe, trainer: PlannedComponent | None, found: _Problems) -> None:
+    if recipe.trainer.lora is not None and trainer is not None and "lora" not in trainer.capabilities:
+        found.add("trainer.lora", f"'{trainer.name}' has no LoRA; choose a trainer with the capability `lora`")
+    for finding in missing_extras(recipe):
+        found.add(dotted(finding.path), finding.message)
 
 
 def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: _Problems) -> None:

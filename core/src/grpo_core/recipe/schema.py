@@ -15,6 +15,7 @@ __all__ = [
     "DataSettings",
     "EvaluationSettings",
     "ImportanceSettings",
+    "LoraSettings",
     "MixedDataset",
     "ModelSettings",
     "ObjectiveSettings",
@@ -225,6 +226,27 @@ class ObjectiveSettings(Section):
     """Correction for the sampler's own numerics."""
 
 
+class LoraSettings(Section):
+    """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685) are trained and the model's own weights stay. No dropout:
+    the policy that is trained is the one that sampled."""
+
+    rank: int | None = Field(default=None, ge=1)
+    """LoRA: adapters of this rank are trained in place of the model's own weights. Default: 16, once anything below
+    `trainer.lora` is set."""
+    alpha: float | None = Field(default=None, gt=0)
+    """An adapter's product counts alpha / rank times. Default: 32."""
+    targets: Literal["all-linear"] | tuple[str, ...] | None = None
+    """What gets adapters: modules by the ends of their names, or `all-linear`, every linear layer but the head, which
+    is the default."""
+    modules_to_save: tuple[str, ...] | None = None
+    """Modules that are trained whole and kept beside the adapters, by the ends of their names: `[lm_head]`."""
+    adapter: str | None = None
+    """An adapter to go on with, in peft's layout: a folder or a hub id. It has its own rank, alpha, targets and
+    modules_to_save."""
+    merge: bool = True
+    """`final/` is the whole model with the adapter merged in, beside `final/adapter/`; false: the adapter alone."""
+
+
 class TrainerSettings(Section):
     """The update."""
 
@@ -258,6 +280,8 @@ class TrainerSettings(Section):
     """Passes over the completions of a step."""
     minibatches: int = Field(default=1, ge=1)
     """Optimiser updates of one pass; prompts are divided evenly."""
+    lora: LoraSettings | None = None
+    """Low-rank adapters; null: every weight is trained."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the backend."""
 
