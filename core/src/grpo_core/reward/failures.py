@@ -6,15 +6,35 @@ Place in the flow: outcomes → **failures** → totals.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from grpo_core.errors import RewardError
-from grpo_core.types import Failed, ScoredGroup
+from grpo_core.types import Failed, Outcome
 
-__all__ = ["FailureWatch"]
+__all__ = ["FailureWatch", "Judged"]
 
 _LOG = logging.getLogger("grpo_core")
 _MAX_REASONS = 20
+
+
+class Judged(Protocol):
+    """What is looked at: a scored group, or what a rank is told about one of another rank."""
+
+    @property
+    def sample_id(self) -> str:
+        """Of its sample."""
+        ...
+
+    @property
+    def outcomes(self) -> Mapping[str, tuple[Outcome, ...]]:
+        """Reward name -> [G] outcomes."""
+        ...
+
+    @property
+    def totals(self) -> tuple[float | None, ...]:
+        """[G] Totals."""
+        ...
 
 
 class FailureWatch:
@@ -25,12 +45,12 @@ class FailureWatch:
         self._reported: dict[str, set[str]] = {}
         self._unscored_reported = False
 
-    def look(self, scored: Sequence[ScoredGroup], *, step: int) -> None:
+    def look(self, scored: Sequence[Judged], *, step: int) -> None:
         """Report what is new in a step; raises `RewardError` when a reward failed on more than the share allowed."""
         names = scored[0].outcomes if scored else ()
         for name in names:
             failures = [
-                (group.group.sample.id, outcome.reason)
+                (group.sample_id, outcome.reason)
                 for group in scored
                 for outcome in group.outcomes[name]
                 if isinstance(outcome, Failed)
@@ -62,9 +82,9 @@ class FailureWatch:
             "--set scoring.max_failed_share=0.5 (failed completions are left out of the update).",
         )
 
-    def _report_unscored(self, scored: Sequence[ScoredGroup]) -> None:
+    def _report_unscored(self, scored: Sequence[Judged]) -> None:
         unscored = [
-            group.group.sample.id
+            group.sample_id
             for group in scored
             for member in range(len(group.totals))
             if all(outcomes[member] is None for outcomes in group.outcomes.values())

@@ -10,11 +10,12 @@ Place in the flow: rollout groups → **scoring** → scored groups → advantag
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from grpo_core.errors import RewardError
+from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.plan import PlannedReward
 from grpo_core.recipe.schema import ScoringSettings
 from grpo_core.reward.binding import Answer, RunValues
@@ -28,7 +29,10 @@ from grpo_core.reward.wire import WorkerTarget
 from grpo_core.reward.workers import Job, WorkerPool, available_cores
 from grpo_core.types import BuildContext, Outcome, RolloutGroup, ScoredGroup
 
-__all__ = ["Scorer", "Scoring", "check_rewards", "claim_warnings", "reward_metrics"]
+__all__ = ["ALL_SCOPES", "Scorer", "Scoring", "check_rewards", "claim_warnings", "reward_metrics"]
+
+ALL_SCOPES: frozenset[Scope] = frozenset(("sample", "group", "step"))
+Records = Mapping[str, tuple[object, ...]]
 
 Pending = Callable[[], CallResult]
 """Waits for a call's result."""
@@ -76,11 +80,22 @@ class Scorer:
         self._loop = LoopThread()
         self._pool = _start_pool(self.rewards, scoring, context)
 
-    def begin(self, *, step: int, epoch: float, progress: float, max_steps: int) -> Scoring:
-        """Begin to score the groups of a step. Finish it before the next."""
+    def begin(
+        self, *, step: int, epoch: float, progress: float, max_steps: int, scopes: frozenset[Scope] = ALL_SCOPES
+    ) -> Scoring:
+        """Begin to score the groups of a step, by the rewards of some scopes. Finish it before the next."""
         if self._pool:
             self._pool.begin_step()
-        return Scoring(self, RunValues(step=step, epoch=epoch, progress=progress, max_steps=max_steps))
+        return Scoring(self, RunValues(step=step, epoch=epoch, progress=progress, max_steps=max_steps), scopes)
+
+    def scopes(self) -> frozenset[Scope]:
+        """What the rewards of this run must see at once."""
+        return frozenset(reward.planned.scope for reward in self.rewards)
+
+    def join(self, one: ScoredGroup, outcomes: Mapping[str, Sequence[Outcome]], records: Records) -> ScoredGroup:
+        """A group with the outcomes of further rewards, which were scored elsewhere, in place of its own."""
+        merged = {name: tuple(outcomes.get(name, own)) for name, own in one.outcomes.items()}
+        return replace(one, outcomes=merged, totals=self._totals(merged), records={**records, **one.records})
 
     def start(self, index: int, answers: Sequence[Answer], run: RunValues) -> Pending:
         """Start one call of reward `index` on some answers; what is returned waits for its result."""
@@ -104,6 +119,11 @@ class Scorer:
         result = call(function, arguments, count=count, records=records, deadline_s=deadline_s)
         return lambda: result
 
+    def _totals(self, outcomes: Mapping[str, Sequence[Outcome]]) -> tuple[float | None, ...]:
+        weights = [reward.planned.weight for reward in self.rewards]
+        members = zip(*outcomes.values(), strict=True)
+        return tuple(total_of(member, weights, self.settings.reduce) for member in members)
+
     def close(self) -> None:
         """End workers and event loop."""
         self._loop.close()
@@ -117,6 +137,7 @@ class Scoring:
 
     scorer: Scorer
     run: RunValues
+    scopes: frozenset[Scope] = ALL_SCOPES
     _groups: list[RolloutGroup] = field(default_factory=list)
     _places: list[list[Places]] = field(default_factory=list)
     _scored_once: dict[Hashable, _Place] = field(default_factory=dict)
@@ -127,7 +148,7 @@ class Scoring:
         places: list[Places] = [[None] * len(group.completions) for _reward in self.scorer.rewards]
         for index in self.scorer.order:
             reward = self.scorer.rewards[index]
-            if reward.claims(group.sample):
+            if reward.planned.scope in self.scopes and reward.claims(group.sample):
                 if reward.planned.scope == "sample":
                     self._start_samples(index, _answers(group), places[index])
                 elif reward.planned.scope == "group":
@@ -142,7 +163,7 @@ class Scoring:
         """
         for index in self.scorer.order:
             reward = self.scorer.rewards[index]
-            if reward.planned.scope == "step":
+            if reward.planned.scope == "step" and "step" in self.scopes:
                 claimed = [i for i, group in enumerate(self._groups) if reward.claims(group.sample)]
                 answers = [answer for i in claimed for answer in _answers(self._groups[i])]
                 if answers:
@@ -176,17 +197,12 @@ class Scoring:
 
     def _gather(self, group: RolloutGroup, places: Sequence[Places]) -> ScoredGroup:
         names = [reward.planned.name for reward in self.scorer.rewards]
-        weights = [reward.planned.weight for reward in self.scorer.rewards]
         outcomes = {
             name: tuple(place.outcome() if place else None for place in row)
             for name, row in zip(names, places, strict=True)
         }
-        members = zip(*outcomes.values(), strict=True)
         return ScoredGroup(
-            group=group,
-            outcomes=outcomes,
-            totals=tuple(total_of(member, weights, self.scorer.settings.reduce) for member in members),
-            records=_merged_records(places),
+            group=group, outcomes=outcomes, totals=self.scorer._totals(outcomes), records=_merged_records(places)
         )
 
 
@@ -219,4 +235,5 @@ def _start_pool(rewards: Sequence[BoundReward], scoring: ScoringSettings, contex
         for reward in rewards
         if reward.planned.runs_in == "worker"
     }
-    return WorkerPool(targets, workers=scoring.workers or available_cores(), context=context) if targets else None
+    workers = scoring.workers or max(1, available_cores() // context.local_world_size)
+    return WorkerPool(targets, workers=workers, context=context) if targets else None

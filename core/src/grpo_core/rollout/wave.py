@@ -70,7 +70,8 @@ class Wave:
         self._groups = [[_Member(group, index) for index in range(r.n)] for group, r in enumerate(requests)]
         self._open = [len(group) for group in self._groups]
         self._rows = [member for group in self._groups for member in group]
-        self._keys_B = stream_keys((requests[member.group].seed, member.index) for member in self._rows)
+        streams = ((requests[row.group].seed, requests[row.group].first_member + row.index) for row in self._rows)
+        self._keys_B = stream_keys(streams)
         self._seen_BV: Tensor | None = None
         self._tokens_B: Tensor | None = None
         self._position = 0

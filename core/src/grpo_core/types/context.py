@@ -20,3 +20,7 @@ class BuildContext:
     """Of this process, from 0."""
     world_size: int = 1
     """How many processes train together."""
+    local_rank: int = 0
+    """Of this process among those on its machine, from 0: its GPU."""
+    local_world_size: int = 1
+    """How many of them are on this machine and share its cores."""

@@ -70,18 +70,20 @@ class RolloutRequest:
     prompt_ids: tuple[int, ...]
     """The tokens of the rendered prompt; these, not the text, are what the model sees."""
     n: int
-    """How many completions to draw: G, the group's size."""
+    """How many completions to draw: G, the group's size, or a part of it."""
     params: SamplingParams
     """How to draw them."""
     seed: int
-    """Completion i of this request draws from its own random stream, a function of (seed, i) alone."""
+    """Completion i of this request draws from its own random stream, a function of (seed, first_member + i) alone."""
+    first_member: int = 0
+    """Where a group is split over several requests: how many of its completions the others before this one draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """One answer of the policy.
 
-    Example: `Completion(text="42", token_ids=(17, 2), sampling_logprobs=(-0.1, -0.02), finish_reason=FinishReason.STOP)`
+    Example: `Completion(text="4", token_ids=(17, 2), sampling_logprobs=(-0.1, -0.02), finish_reason=FinishReason.STOP)`
     """
 
     text: str

@@ -34,3 +34,8 @@ class ScoredGroup:
     """[G] Weighted totals. None: some reward failed on it or no reward applied, so it takes no part in the update."""
     records: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """Name -> [G] values that rewards recorded beside their scores (`record("parsed", …)`), None where they did not."""
+
+    @property
+    def sample_id(self) -> str:
+        """Of the sample whose prompt was answered."""
+        return self.group.sample.id
