@@ -1,8 +1,8 @@
 """One Countdown problem with a solution: drawn at random by computing forward, so that it is solvable by construction.
 
-Every value on the way is a non-negative integer: a difference is taken the way round that allows it (which loses no
-problem: signs can always be moved outwards), and a division only where nothing remains. What is drawn may be of any
-size; `source` keeps the problems that the options ask for.
+The larger of two values stands first, so every value on the way is a non-negative integer (which loses no problem:
+signs can always be moved outwards) and a solution has one way to be written. A division is only taken where nothing
+remains. What is drawn may be of any size; `source` keeps the problems that the options ask for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def draw(random: Random, nums: Sequence[int], operations: str, *, in_order: bool
         left = terms.pop(0 if in_order else _below(random, len(terms)))
         right = terms.pop(0 if in_order else _below(random, len(terms)))
         operation = operations[_below(random, len(operations))]
-        if operation == "-" and left[0] < right[0]:
+        if left[0] < right[0]:
             left, right = right, left
         value = _apply(operation, left[0], right[0])
         if value is None:
