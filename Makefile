@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := core plugins/grpo-rewards-math
-SOURCES := core/src plugins/grpo-rewards-math/src
+PACKAGES := core plugins/grpo-rewards-math plugins/grpo-trackers
+SOURCES := core/src plugins/grpo-rewards-math/src plugins/grpo-trackers/src
 RUN ?= runs/demo
 
 .PHONY: dev demo test test-slow check format docs clean
