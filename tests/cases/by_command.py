@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grpo_core.data.feed import Feed
 from grpo_core.loop.checkpoint import LoopState, save_checkpoint
 from grpo_core.loop.launch import checkpoint_in, run_folder
 from grpo_core.loop.prepare import Prepared
@@ -70,8 +71,9 @@ def _first_step_after(folder: Path, step: int) -> int:
     trainer: Any = _NoTrainer()
     written = save_checkpoint(folder, state, trainer, keep=None)
     assert run_folder(written) == folder.resolve()
+    feed = Feed((), prompts_per_step=1, seed=0)
     prepared = Prepared(
-        train=(), evaluation=(), columns=frozenset(), total_steps=100, fingerprint="rows", notes=(), warnings=()
+        feed=feed, evaluation=(), columns=frozenset(), total_steps=100, fingerprint="rows", notes=(), warnings=()
     )
     return start(prepared, checkpoint_in(folder)).state.step + 1
 

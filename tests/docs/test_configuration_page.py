@@ -31,7 +31,7 @@ def test_the_page_has_the_tables_of_the_code(name: str) -> None:
 
 
 def test_every_flag_is_a_setting_and_has_a_name_of_its_own() -> None:
-    paths = {setting.path for setting in settings()} | {"rewards", "rewards.*.weight"}
+    paths = {setting.path for setting in settings()} | {"rewards", "rewards.*.weight", "dataset.mix.*.weight"}
     assert {".".join(flag.path) for flag in FLAGS} <= paths
     assert len({flag.name for flag in FLAGS}) == len({flag.path for flag in FLAGS}) == len(FLAGS)
 

@@ -88,14 +88,14 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def plan_of(dataset: PlannedDataset, evaluation: PlannedDataset | None = None, **data: Any) -> LaunchPlan:
+def plan_of(*datasets: PlannedDataset, evaluation: PlannedDataset | None = None, **data: Any) -> LaunchPlan:
     """A launch plan whose data part is real; nothing else of it is looked at."""
     nothing = PlannedComponent(name="none", target="none:none")
-    settings = {"use": dataset.reference, **data}
+    settings = {"use": datasets[0].reference, **data}
     return LaunchPlan(
         core_version="0",
         recipe=Recipe.model_validate({"model": "none", "dataset": settings, "rewards": ["none"]}),
-        dataset=dataset,
+        datasets=datasets,
         evaluation=evaluation,
         rewards=(),
         rollout=nothing,

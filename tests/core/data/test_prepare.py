@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_core.data.prepare import Data, LoadedSamples, load_data, load_samples
+from grpo_core.data.prepare import Data, load_data
+from grpo_core.data.samples import LoadedSamples, load_samples
 from grpo_core.errors import DataError, PluginError
 from grpo_core.recipe.plan import PlannedDataset
-from grpo_core.recipe.schema import DataSettings
 from grpo_core.types import BuildContext, ImageRef, Sample
 from tests.core.data.fakes import component, plan_of, sums, write_rows
 
@@ -24,12 +24,11 @@ def planned(file: Path, preprocess: str | None = None) -> PlannedDataset:
 
 
 def load(dataset: PlannedDataset, **settings: Any) -> LoadedSamples:
-    data = DataSettings(use=dataset.reference, **settings)
-    return load_samples(dataset, data, split="train", seed=0, context=CONTEXT)
+    return load_samples(dataset.model_copy(update=settings), split="train", seed=0, context=CONTEXT)
 
 
 def load_run(dataset: PlannedDataset, evaluation: PlannedDataset | None = None, **settings: Any) -> Data:
-    return load_data(plan_of(dataset, evaluation, **settings), CONTEXT)
+    return load_data(plan_of(dataset, evaluation=evaluation, **settings), CONTEXT)
 
 
 def questions(samples: tuple[Sample, ...]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grpo_core.data.feed import Feed, PromptSet
 from grpo_core.data.prompts import Prompt
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import probe_due, probe_prompts
@@ -26,7 +27,7 @@ def prompts(count: int, kind: str = "train") -> tuple[Prompt, ...]:
 
 def chosen(train: int, evaluation: int, **run: Any) -> list[str]:
     prepared = Prepared(
-        train=prompts(train),
+        feed=Feed([PromptSet(name="", weight=1, prompts=prompts(train))], prompts_per_step=1, seed=0),
         evaluation=prompts(evaluation, "evaluation"),
         columns=frozenset(),
         total_steps=10,

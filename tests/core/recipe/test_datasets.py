@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from grpo_core.errors import BrokenReference, GrpoError, RecipeError, UnknownComponent, UsageError
+from grpo_core.recipe.datasets import plan_dataset
 from grpo_core.recipe.plan import PlannedDataset
-from grpo_core.recipe.resolve import plan_dataset
+from grpo_core.recipe.schema import MixedDataset
 from tests.core.recipe.fakes import HERE, fake_host
 
 _CATALOG = fake_host().catalog
@@ -13,7 +14,7 @@ _BASE = Path("/b")
 
 
 def _plan(text: str, **more: Any) -> PlannedDataset:
-    return plan_dataset(text, catalog=_CATALOG, base=_BASE, **more)
+    return plan_dataset(MixedDataset(use=text, **more), catalog=_CATALOG, base=_BASE)
 
 
 def test_a_dataset_that_makes_its_rows_names_its_source() -> None:
@@ -69,7 +70,8 @@ def test_a_preprocessor_may_be_chosen_for_files_and_hubs() -> None:
 
 def test_a_preprocessor_may_be_a_function_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("def f(row):\n    return None\n")
-    planned = plan_dataset("rows.jsonl", catalog=_CATALOG, preprocess="./p.py:f", base=tmp_path)
+    entry = MixedDataset(use="rows.jsonl", preprocess="./p.py:f")
+    planned = plan_dataset(entry, catalog=_CATALOG, base=tmp_path)
     assert planned.preprocess is not None
     assert planned.preprocess.target == f"{tmp_path}/p.py:f"
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from grpo_core.recipe.entries import apply_overrides, weigh_rewards
+from grpo_core.recipe.entries import apply_overrides, weigh
 from grpo_core.recipe.layers import Layer, make_layer
 from grpo_core.recipe.overrides import parse_override
 from grpo_core.recipe.syntax import all_paths
@@ -87,16 +87,16 @@ def test_other_settings_are_nested() -> None:
 
 
 def test_weights_go_to_rewards_in_order() -> None:
-    layer = weigh_rewards(_with_rewards("a", {"use": "b", "weight": 3}), [1, 0.5], origin="--reward-weights")
+    layer = weigh(_with_rewards("a", {"use": "b", "weight": 3}), ("rewards",), [1, 0.5], origin="--reward-weights")
     assert layer.values["rewards"] == [{"use": "a", "weight": 1}, {"use": "b", "weight": 0.5}]
     assert layer.origins[("rewards", 1, "weight")] == "--reward-weights"
 
 
 def test_a_wrong_number_of_weights_names_both_sides() -> None:
-    [problem] = weigh_rewards(_with_rewards("a", "b"), [1, 0.5, 2], origin="--reward-weights").problems
+    [problem] = weigh(_with_rewards("a", "b"), ("rewards",), [1, 0.5, 2], origin="--reward-weights").problems
     assert problem.message == "3 weights (1, 0.5, 2) for 2 rewards (a, b); give one weight a reward, in the same order"
 
 
 @pytest.mark.parametrize("layer", [Layer(), _with_rewards(7), Layer(values={"rewards": 3})])
 def test_weights_without_sound_rewards_are_left_to_validation(layer: Layer) -> None:
-    assert weigh_rewards(layer, [1], origin="--reward-weights") == layer
+    assert weigh(layer, ("rewards",), [1], origin="--reward-weights") == layer

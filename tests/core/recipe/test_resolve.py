@@ -24,7 +24,7 @@ def _resolved(**settings: Any) -> LaunchPlan:
 
 def test_everything_is_looked_up() -> None:
     plan = _resolved(rewards=["brevity", {"use": "timed", "weight": 0.5}])
-    assert plan.dataset.reference == "acme/sums"
+    assert plan.datasets[0].reference == "acme/sums"
     assert plan.evaluation is None
     assert plan.rollout.name == "acme/transformers"
     assert plan.trainer.name == "acme/torch"

@@ -15,7 +15,7 @@ from grpo_core.plugins.catalog import Entry
 from grpo_core.plugins.specs import DatasetSpec
 
 if TYPE_CHECKING:
-    from grpo_core.data.prepare import LoadedSamples
+    from grpo_core.data.samples import LoadedSamples
     from grpo_core.types import Sample
 
 __all__ = ["facts_of", "preview_of", "show_list", "show_preview"]

@@ -11,9 +11,9 @@ from grpo_core.cli.console import print_json, stderr
 from grpo_core.cli.flags import SetOption
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from grpo_core.data.prepare import LoadedSamples
+    from grpo_core.data.samples import LoadedSamples
     from grpo_core.plugins.catalog import Catalog
     from grpo_core.recipe.schema import ModelSettings, Recipe
 
@@ -57,15 +57,15 @@ def preview(
 
     flags = {"dataset": reference, "columns": columns, "system": system, "set_": set_, "model": model}
     recipe = _settings(flags)
-    loaded = _load(recipe, load_plugins(plugin).catalog)
-    prompts, warnings = (None, ()) if model is None else _rendered(loaded, recipe.model, rows)
-    facts = dataset_views.preview_of(loaded, prompts, rows)
+    shown_model = None if model is None else recipe.model
+    previews = [_preview(loaded, shown_model, rows) for loaded in _load(recipe, load_plugins(plugin).catalog)]
     if as_json:
-        print_json(facts | {"warnings": [*loaded.warnings, *warnings]})
+        print_json(previews[0] if len(previews) == 1 else previews)
         return
-    dataset_views.show_preview(facts)
-    for warning in (*loaded.warnings, *warnings):
-        stderr.print(f"warning: {warning}", markup=False)
+    for facts in previews:
+        dataset_views.show_preview(facts)
+        for warning in facts["warnings"]:
+            stderr.print(f"warning: {warning}", markup=False)
 
 
 def _settings(flags: Mapping[str, Any]) -> Recipe:
@@ -76,17 +76,26 @@ def _settings(flags: Mapping[str, Any]) -> Recipe:
     return validate(gather(None, {"rewards": "none", **flags, "model": flags["model"] or "none"}))
 
 
-def _load(recipe: Recipe, catalog: Catalog) -> LoadedSamples:
-    from grpo_core.data.prepare import load_samples
-    from grpo_core.recipe.datasets import plan_dataset
+def _load(recipe: Recipe, catalog: Catalog) -> Iterator[LoadedSamples]:
+    """The samples of each dataset."""
+    from grpo_core.data.samples import load_samples
+    from grpo_core.recipe.datasets import plan_dataset, training_datasets
     from grpo_core.recipe.paths import read_text_setting
     from grpo_core.types import BuildContext
 
-    settings, seed = recipe.dataset, recipe.run.seed
-    dataset = plan_dataset(settings.use, catalog=catalog, preprocess=settings.preprocess, options=settings.options)
-    if settings.system is not None:
-        settings = settings.model_copy(update={"system": read_text_setting(settings.system)})
-    return load_samples(dataset, settings, split="train", seed=seed, context=BuildContext(seed=seed))
+    seed = recipe.run.seed
+    for entry in training_datasets(recipe.dataset).values():
+        system = entry.system and read_text_setting(entry.system)
+        dataset = plan_dataset(entry.model_copy(update={"system": system}), catalog=catalog)
+        yield load_samples(dataset, split="train", seed=seed, context=BuildContext(seed=seed))
+
+
+def _preview(loaded: LoadedSamples, model: ModelSettings | None, rows: int) -> dict[str, Any]:
+    """What is shown of a dataset; `model` has the chat template to write prompts with."""
+    from grpo_core.cli import dataset_views
+
+    prompts, warnings = (None, ()) if model is None else _rendered(loaded, model, rows)
+    return {**dataset_views.preview_of(loaded, prompts, rows), "warnings": [*loaded.warnings, *warnings]}
 
 
 def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[list[tuple[str, int]], tuple[str, ...]]:

@@ -17,7 +17,7 @@ from grpo_core.cli.common import PluginFiles
 
 __all__ = ["FLAGS", "Flag", "flags_table", "takes_flags"]
 
-Form = Literal["text", "number", "list", "renames"]
+Form = Literal["text", "number", "list", "renames", "datasets"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Flag:
     panel: str
     """Under which heading the help lists it."""
     form: Form = "text"
-    """Text as it is, a number, names between commas, or old=new pairs (repeatable)."""
+    """Text as it is, a number, names between commas, old=new pairs (repeatable), or datasets between commas."""
 
     @property
     def parameter(self) -> str:
@@ -59,7 +59,8 @@ _WHAT, _ROLLOUT, _UPDATE, _RUN = "What to train", "Rollout", "Update", "Run"
 
 FLAGS: tuple[Flag, ...] = (
     _flag("--model", "model.path", "PATH", "Folder in Hugging Face layout, GGUF file, or hub id.", _WHAT),
-    _flag("--dataset", "dataset.use", "REF", "Training data: a name, a file, hf:owner/name#500.", _WHAT),
+    _flag("--dataset", "dataset.use", "REF", "Training data: a name, a file, hf:owner/name#500.", _WHAT, "datasets"),
+    _flag("--dataset-weights", "dataset.mix.*.weight", "X,Y", "Shares of several datasets.", _WHAT, "list"),
     _flag("--eval-dataset", "dataset.evaluation", "REF", "Data to evaluate on; never trained on.", _WHAT),
     _flag("--eval-rows", "dataset.evaluation_rows", "N", "How many rows to evaluate on.", _WHAT),
     _flag("--rewards", "rewards", "A,B", "Rewards: names or ./file.py:function, separated by commas.", _WHAT, "list"),

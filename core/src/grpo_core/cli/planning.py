@@ -45,9 +45,11 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
 
         layer = merge(layer, read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find))
     given = [(flag, flags[flag.parameter]) for flag in FLAGS if flags.get(flag.parameter) is not None]
-    parts = [_layer_of_flag(flag, value) for flag, value in given if flag.name != "--reward-weights"]
+    parts = [_layer_of_flag(flag, value) for flag, value in given if "*" not in flag.path]
     layer = merge(layer, join(parts))
-    return _with_overrides(_with_weights(layer, flags.get("reward_weights")), flags.get("set_") or ())
+    for flag, value in given:
+        layer = _with_weights(layer, flag, value) if "*" in flag.path else layer
+    return _with_overrides(layer, flags.get("set_") or ())
 
 
 def make_plan(
@@ -91,9 +93,15 @@ def _layer_of_flag(flag: Flag, value: Any) -> Layer:
     if flag.form == "text":
         return layer_of(flag.path, value, flag.name, base=Path())
     problems: list[Problem] = []
-    parsed: Any = dict(_renames(value, problems)) if flag.form == "renames" else list(_names(value, flag, problems))
-    layer = layer_of(flag.path, parsed, flag.name, base=Path())
+    path, parsed = flag.path, _parsed(flag, value, problems)
+    if flag.form == "datasets":
+        path, parsed = (path, parsed[0]) if len(parsed) == 1 else (("dataset", "mix"), parsed)
+    layer = layer_of(path, parsed, flag.name, base=Path())
     return replace(layer, problems=(*layer.problems, *problems))
+
+
+def _parsed(flag: Flag, value: Any, problems: list[Problem]) -> Any:
+    return dict(_renames(value, problems)) if flag.form == "renames" else list(_names(value, flag, problems))
 
 
 def _names(text: str, flag: Flag, problems: list[Problem]) -> Iterator[str]:
@@ -120,13 +128,13 @@ def _renames(pairs: Sequence[str], problems: list[Problem]) -> Iterator[tuple[st
         yield old, new
 
 
-def _with_weights(layer: Layer, text: str | None) -> Layer:
-    from grpo_core.recipe.entries import weigh_rewards
+def _with_weights(layer: Layer, flag: Flag, text: str) -> Layer:
+    """The weights of the rewards, or of the datasets of a mix."""
+    from grpo_core.recipe.entries import weigh
     from grpo_core.recipe.syntax import parse_scalar
 
-    if text is None:
-        return layer
-    return weigh_rewards(layer, [parse_scalar(part.strip()) for part in text.split(",")], origin="--reward-weights")
+    root = flag.path[: flag.path.index("*")]
+    return weigh(layer, root, [parse_scalar(part.strip()) for part in text.split(",")], origin=flag.name)
 
 
 def _with_overrides(layer: Layer, texts: Sequence[str]) -> Layer:

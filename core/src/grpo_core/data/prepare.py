@@ -1,57 +1,50 @@
-"""Datasets -> samples for training and for evaluation, which never share a prompt. No tokenizer is needed, so rewards
-can be bound to the columns before anything large is loaded.
+"""The samples of a run: of one dataset or a mix, for training and for evaluation, which never share a prompt.
 
-    rows → renamed columns → preprocessor or the mapping of well-known columns → Sample
+datasets → samples of each → evaluation rows taken out or read → training samples without their prompts
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import cast
 
-from grpo_core.data.columns import Mapped, check_names, check_renames, map_row, rename, with_system
-from grpo_core.data.images import locate
-from grpo_core.data.row import Row
-from grpo_core.data.sources import Purpose, read_rows, without_sampling
-from grpo_core.errors import DataError, GrpoError, PluginError
-from grpo_core.plugins.faults import describe
-from grpo_core.plugins.targets import build_target
-from grpo_core.protocols import Preprocessor
-from grpo_core.recipe.plan import LaunchPlan, PlannedComponent, PlannedDataset
-from grpo_core.recipe.schema import DataSettings
+from grpo_core.data.sampler import shares, taken_before
+from grpo_core.data.samples import LoadedSamples, load_samples, prompt_key, with_all
+from grpo_core.data.sources import without_sampling
+from grpo_core.errors import DataError
+from grpo_core.recipe.plan import LaunchPlan, PlannedDataset
 from grpo_core.types import BuildContext, Sample
 
-__all__ = ["Data", "LoadedSamples", "load_data", "load_samples"]
+__all__ = ["Data", "TrainingSet", "load_data"]
 
-_PREPROCESSED = "the preprocessor dropped them"
 _IN_EVALUATION = "their prompt is an evaluation prompt too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedSamples:
-    """The samples of one dataset."""
+class TrainingSet:
+    """The training samples of one dataset."""
 
+    dataset: PlannedDataset
+    """Its plan."""
     samples: tuple[Sample, ...]
-    """In the order of their rows; each has every column of `columns`, None where its row had none."""
-    columns: frozenset[str]
-    """All columns that some sample has: what rewards can bind to."""
-    dropped: Mapping[str, int]
-    """Reason -> number of rows left out."""
-    warnings: tuple[str, ...] = ()
-    """What a person should know, counted."""
+    """Never empty."""
+
+    @property
+    def weight(self) -> float:
+        """Its share of the prompts, relative to the others."""
+        return self.dataset.weight or len(self.samples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The samples of a run."""
 
-    train: tuple[Sample, ...]
-    """Never empty."""
+    sets: tuple[TrainingSet, ...]
+    """One, or those of a mix."""
     evaluation: tuple[Sample, ...]
-    """No prompt of it is in `train`. Empty: no evaluation was asked for."""
+    """No prompt of it is a training prompt. Empty: no evaluation was asked for."""
     columns: frozenset[str]
     """Of the training samples: what rewards can bind to."""
     dropped: Mapping[str, int]
@@ -59,153 +52,63 @@ class Data:
     warnings: tuple[str, ...]
     """What is allowed and probably not meant."""
 
+    @property
+    def train(self) -> tuple[Sample, ...]:
+        """The training samples of all datasets."""
+        return tuple(sample for each in self.sets for sample in each.samples)
+
 
 def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
     """Read the training and evaluation samples of a run.
 
-    Evaluation samples come from `dataset.evaluation`, else from the dataset's own source, else out of the training
-    rows; training rows whose prompt is among them are left out. Raises `DataError` when nothing is left to train on.
+    Evaluation samples come from `dataset.evaluation`; else each dataset gives its share of them, made by its own source
+    or taken out of its rows. Training rows whose prompt is among them are left out. Raises `DataError` when nothing is
+    left of a dataset to train on.
     """
-    settings, seed = plan.recipe.dataset, plan.recipe.run.seed
-    train = load_samples(plan.dataset, settings, split="train", seed=seed, context=context)
-    evaluation = _load_evaluation(plan, context)
-    if evaluation is None and settings.evaluation_rows is not None:
-        held_out = _take_out(train.samples, settings.evaluation_rows, seed, plan.dataset.reference)
-        evaluation = replace(train, samples=held_out, dropped={}, warnings=())
-        kept, overlap = _without_prompts(train.samples, held_out)
-        overlap -= len(held_out)
-    else:
-        kept, overlap = _without_prompts(train.samples, evaluation.samples if evaluation else ())
-    if not kept:
-        raise DataError(
-            f"{plan.dataset.reference}: no training row is left, all {len(train.samples)} have an evaluation prompt",
-            hint="Evaluate on other rows: --eval-dataset with another file or ?split=test, or fewer --eval-rows.",
-        )
-    dropped = Counter(train.dropped) + Counter(evaluation.dropped if evaluation else {})
+    seed = plan.recipe.run.seed
+    loaded = [load_samples(dataset, split="train", seed=seed, context=context) for dataset in plan.datasets]
+    columns = frozenset(name for each in loaded for name in each.columns)
+    held_out, taken_out = _load_evaluation(plan, loaded, context)
+    prompts = {prompt_key(sample) for each in held_out for sample in each.samples}
+    sets = [_without(prompts, *pair, columns) for pair in zip(plan.datasets, loaded, strict=True)]
+    evaluation = [with_all(sample, columns) for each in held_out for sample in each.samples]
+    overlap = sum(len(each.samples) for each in loaded) - sum(len(each.samples) for each in sets) - taken_out
     return Data(
-        train=kept,
-        evaluation=tuple(_with_all(sample, train.columns) for sample in evaluation.samples) if evaluation else (),
-        columns=train.columns,
-        dropped=dropped + Counter({_IN_EVALUATION: overlap}),
-        warnings=(*train.warnings, *_evaluation_warnings(train, evaluation, overlap)),
-    )
-
-
-def load_samples(
-    dataset: PlannedDataset,
-    settings: DataSettings,
-    *,
-    split: Purpose,
-    seed: int,
-    context: BuildContext,
-    limit: int | None = None,
-) -> LoadedSamples:
-    """Read a dataset (its first `limit` rows) and make samples of its rows.
-
-    `settings.system` is the text itself. A sample's id is the split and the position of its row: `train-000012`.
-    Raises `DataError` that names the row and the column for the first row that cannot be used, and when no row is left.
-    """
-    rows = read_rows(dataset, split=split, seed=seed, limit=limit)
-    check_renames((name for row in rows for name in row.columns), settings.columns)
-    system = (settings.system or "").strip()
-    to_sample = _mapper(dataset.preprocess, context, settings.columns.values())
-    samples: list[Sample] = []
-    notes: Counter[str] = Counter()
-    for row in rows:
-        mapped = _map(row, settings.columns, to_sample)
-        if mapped is not None:
-            notes.update(mapped.notes)
-            sample_id = f"{split}-{row.index:06d}"
-            samples.append(replace(with_system(mapped.sample, system), id=sample_id))
-    if not samples:
-        raise DataError(f"{dataset.reference}: no row is left: {len(rows)} were read, {_PREPROCESSED}")
-    columns = frozenset(name for sample in samples for name in sample.columns)
-    return LoadedSamples(
-        samples=tuple(_with_all(sample, columns) for sample in samples),
+        sets=tuple(sets),
+        evaluation=tuple(evaluation),
         columns=columns,
-        dropped={_PREPROCESSED: len(rows) - len(samples)} if len(samples) < len(rows) else {},
-        warnings=tuple(f"{dataset.reference}: {note} ({count} rows)" for note, count in notes.items()),
+        dropped=_dropped(plan.datasets, loaded, held_out) + Counter({_IN_EVALUATION: overlap}),
+        warnings=(
+            *(warning for each in loaded for warning in each.warnings),
+            *_evaluation_warnings(held_out, columns, overlap),
+        ),
     )
 
 
-def _mapper(
-    component: PlannedComponent | None, context: BuildContext, explicit: Collection[str]
-) -> Callable[[Row], Mapped | None]:
-    """What makes a sample of a row with renamed columns: the preprocessor, else the well-known columns."""
-    if component is None:
-        return lambda row: map_row(row.columns, explicit=explicit)
-    built = build_target(component.target, component.options_model, component.options, context)
-    if not callable(built):
-        raise PluginError(f"'{component.name}' is not a preprocessor: it is {built!r}, not a function of a row")
-    preprocess, name = cast(Preprocessor, built), component.name
-
-    def to_sample(row: Row) -> Mapped | None:
-        try:
-            sample = preprocess(dict(row.columns))
-        except GrpoError:
-            raise
-        except Exception as error:  # whatever a plugin's code raises
-            raise DataError(f"the preprocessor '{name}' failed: {describe(error)}") from error
-        if sample is not None and not isinstance(sample, Sample):
-            raise DataError(f"the preprocessor '{name}' gave {type(sample).__name__}; it must give a Sample or None")
-        return None if sample is None else Mapped(sample=sample)
-
-    return to_sample
+def _load_evaluation(
+    plan: LaunchPlan, loaded: Sequence[LoadedSamples], context: BuildContext
+) -> tuple[list[LoadedSamples], int]:
+    """The evaluation samples by where they come from, and how many of them were training samples."""
+    wanted, seed = plan.recipe.dataset.evaluation_rows, plan.recipe.run.seed
+    if plan.evaluation is not None:
+        return [load_samples(plan.evaluation, split="evaluation", seed=seed, context=context, limit=wanted)], 0
+    if wanted is None:
+        return [], 0
+    weights = [each.weight or len(own.samples) for each, own in zip(plan.datasets, loaded, strict=True)]
+    held_out, taken_out = [], 0
+    for dataset, own, count in zip(plan.datasets, loaded, taken_before(wanted, shares(weights)), strict=True):
+        if dataset.source is None:
+            held_out.append(_take_out(own, count, seed, dataset.reference))
+            taken_out += count
+        elif count:
+            whole = without_sampling(dataset)
+            held_out.append(load_samples(whole, split="evaluation", seed=seed, context=context, limit=count))
+    return held_out, taken_out
 
 
-def _map(row: Row, renames: Mapping[str, str], to_sample: Callable[[Row], Mapped | None]) -> Mapped | None:
-    """The sample of a row, checked; errors say which row it is."""
-    try:
-        mapped = to_sample(replace(row, columns=rename(row.columns, renames)))
-        if mapped is None:
-            return None
-        check_names(mapped.sample.columns)
-        _check_prompt(mapped.sample)
-    except DataError as error:
-        raise DataError(f"{row.place}: {error.message}", hint=error.hint) from error
-    images = tuple(locate(image, row.folder) for image in mapped.sample.images)
-    return replace(mapped, sample=replace(mapped.sample, images=images))
-
-
-def _check_prompt(sample: Sample) -> None:
-    """Raise `DataError` for a prompt that asks nothing or cannot be encoded."""
-    if not sample.messages or sample.messages[-1].role in ("assistant", "system"):
-        roles = ", ".join(message.role for message in sample.messages) or "no message"
-        raise DataError(f"the prompt must end with a user message; it has {roles}")
-    if not sample.messages[-1].content.strip():
-        raise DataError("the last message of the prompt is empty")
-    for message in sample.messages:
-        try:
-            message.content.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DataError(f"the prompt has half a character (a lone surrogate): {error}") from error
-
-
-def _with_all(sample: Sample, columns: Iterable[str]) -> Sample:
-    missing = [name for name in columns if name not in sample.columns]
-    return replace(sample, columns={**sample.columns, **dict.fromkeys(missing)}) if missing else sample
-
-
-def _load_evaluation(plan: LaunchPlan, context: BuildContext) -> LoadedSamples | None:
-    """Evaluation samples that do not come out of the training rows; None: there are none of their own."""
-    settings, dataset = plan.recipe.dataset, plan.evaluation
-    if dataset is None and settings.evaluation_rows is not None and plan.dataset.source is not None:
-        dataset = without_sampling(plan.dataset)
-    if dataset is None:
-        return None
-    return load_samples(
-        dataset,
-        settings,
-        split="evaluation",
-        seed=plan.recipe.run.seed,
-        context=context,
-        limit=settings.evaluation_rows,
-    )
-
-
-def _take_out(samples: Sequence[Sample], wanted: int, seed: int, reference: str) -> tuple[Sample, ...]:
+def _take_out(loaded: LoadedSamples, wanted: int, seed: int, reference: str) -> LoadedSamples:
     """Draw samples for evaluation, each prompt once."""
-    by_prompt = {_prompt_key(sample): sample for sample in reversed(samples)}
+    by_prompt = {prompt_key(sample): sample for sample in reversed(loaded.samples)}
     if wanted >= len(by_prompt):
         raise DataError(
             f"{reference}: {wanted} rows cannot be taken out for evaluation: there are {len(by_prompt)} different "
@@ -214,26 +117,44 @@ def _take_out(samples: Sequence[Sample], wanted: int, seed: int, reference: str)
         )
     chosen = Random(f"evaluation rows {seed}").sample(list(by_prompt.values()), wanted)
     named = [replace(sample, id=sample.id.replace("train", "evaluation", 1)) for sample in chosen]
-    return tuple(sorted(named, key=lambda sample: sample.id))
+    in_order = tuple(sorted(named, key=lambda sample: sample.id))
+    return LoadedSamples(samples=in_order, columns=loaded.columns, dropped={})
 
 
-def _without_prompts(samples: Sequence[Sample], taken: Sequence[Sample]) -> tuple[tuple[Sample, ...], int]:
-    """The samples whose prompt is not among those of `taken`, and how many are left out."""
-    prompts = {_prompt_key(sample) for sample in taken}
-    kept = tuple(sample for sample in samples if _prompt_key(sample) not in prompts)
-    return kept, len(samples) - len(kept)
+def _without(
+    prompts: Collection[object], dataset: PlannedDataset, loaded: LoadedSamples, columns: Collection[str]
+) -> TrainingSet:
+    """The training samples whose prompt is not among `prompts`."""
+    kept = tuple(with_all(sample, columns) for sample in loaded.samples if prompt_key(sample) not in prompts)
+    if not kept:
+        raise DataError(
+            f"{dataset.reference}: no training row is left, all {len(loaded.samples)} have an evaluation prompt",
+            hint="Evaluate on other rows: --eval-dataset with another file or ?split=test, or fewer --eval-rows.",
+        )
+    return TrainingSet(dataset=dataset, samples=kept)
 
 
-def _prompt_key(sample: Sample) -> object:
-    return sample.messages, sample.images
+def _dropped(
+    datasets: Sequence[PlannedDataset], loaded: Sequence[LoadedSamples], held_out: Sequence[LoadedSamples]
+) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for dataset, each in zip(datasets, loaded, strict=True):
+        counts.update({_of(dataset, reason): count for reason, count in each.dropped.items()})
+    for each in held_out:
+        counts.update(each.dropped)
+    return counts
 
 
-def _evaluation_warnings(train: LoadedSamples, evaluation: LoadedSamples | None, overlap: int) -> list[str]:
-    if evaluation is None:
-        return []
-    warnings = list(evaluation.warnings)
+def _of(dataset: PlannedDataset, reason: str) -> str:
+    return f"{dataset.name}: {reason}" if dataset.name else reason
+
+
+def _evaluation_warnings(held_out: Sequence[LoadedSamples], columns: Collection[str], overlap: int) -> Iterator[str]:
+    if not held_out:
+        return
+    yield from (warning for each in held_out for warning in each.warnings)
     if overlap:
-        warnings.append(f"{overlap} training rows are left out: {_IN_EVALUATION}")
-    if missing := sorted(train.columns - evaluation.columns):
-        warnings.append(f"the evaluation rows have no column {', '.join(missing)}: rewards get None for it there")
-    return warnings
+        yield f"{overlap} training rows are left out: {_IN_EVALUATION}"
+    there = {name for each in held_out for name in each.columns}
+    if missing := sorted(set(columns) - there):
+        yield f"the evaluation rows have no column {', '.join(missing)}: rewards get None for it there"

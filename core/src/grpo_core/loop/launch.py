@@ -85,7 +85,8 @@ def announce(plan: LaunchPlan, prepared: Prepared) -> None:
     parameters = count_parameters(plan.recipe.model)
     print_plan(
         plan,
-        rows=len(prepared.train),
+        rows=prepared.feed.rows,
+        mix=[(each.name, float(share), len(each.prompts)) for each, share in prepared.feed.sources if each.name],
         evaluation_rows=len(prepared.evaluation),
         longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
         parameters=parameters,
@@ -169,6 +170,6 @@ def _components(plan: LaunchPlan) -> Iterator[PlannedComponent]:
     yield from (reward.component for reward in plan.rewards)
     yield plan.rollout
     yield plan.trainer
-    for dataset in (plan.dataset, plan.evaluation):
+    for dataset in (*plan.datasets, plan.evaluation):
         if dataset is not None and dataset.preprocess is not None:
             yield dataset.preprocess

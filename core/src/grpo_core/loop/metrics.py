@@ -8,12 +8,24 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from grpo_core.data.samples import DATASET_COLUMN
 from grpo_core.loop.timing import Clock
 from grpo_core.types import ScoredGroup, UpdateReport
 
-__all__ = ["completion_metrics", "merge_updates", "throughput"]
+__all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "throughput"]
 
 _SUMMED = frozenset({"trainer/tokens", "trainer/micro_batches", "trainer/skipped_sequences"})
+
+
+def dataset_metrics(names: Sequence[str], scored: Sequence[ScoredGroup]) -> dict[str, float | None]:
+    """Of each dataset of a mix: its share of the prompts, and the mean total of its completions."""
+    values: dict[str, float | None] = {}
+    for name in names:
+        groups = [one for one in scored if one.group.sample.columns.get(DATASET_COLUMN) == name]
+        totals = [total for one in groups for total in one.totals if total is not None]
+        values[f"data/{name}/share"] = len(groups) / len(scored)
+        values[f"data/{name}/reward"] = statistics.fmean(totals) if totals else None
+    return values
 
 
 def completion_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float]:

@@ -5,16 +5,16 @@ Everything a user can get wrong in data, rewards and settings is found here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from grpo_core.data.feed import Feed, PromptSet
 from grpo_core.data.fingerprint import fingerprint
 from grpo_core.data.preflight import preflight_warnings
 from grpo_core.data.prepare import Data, load_data
 from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
-from grpo_core.data.sampler import check_batch
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import context_length
 from grpo_core.model.tokenizer import load_tokenizer
@@ -31,8 +31,8 @@ __all__ = ["Prepared", "prepare"]
 class Prepared:
     """The data of a run, ready to be asked, and what was noticed on the way."""
 
-    train: tuple[Prompt, ...]
-    """Training prompts."""
+    feed: Feed
+    """Training prompts, and which of them a step asks."""
     evaluation: tuple[Prompt, ...]
     """Held-out prompts; empty: no evaluation."""
     columns: frozenset[str]
@@ -46,6 +46,11 @@ class Prepared:
     warnings: tuple[str, ...]
     """What is allowed and probably not meant."""
 
+    @property
+    def train(self) -> tuple[Prompt, ...]:
+        """All training prompts."""
+        return self.feed.prompts
+
 
 def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     """Read data, bind rewards, render prompts; raises the first class of errors it meets, all of that class at once."""
@@ -58,25 +63,30 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     render = partial(
         render_prompts, tokenizer=tokenizer, max_prompt_tokens=prompt_limit(plan), over_long=recipe.dataset.over_long
     )
-    train, evaluation = render(data.train), render(data.evaluation)
-    check_batch(len(train.prompts), plan.batch.prompts_per_step)
+    train, evaluation = [render(each.samples) for each in data.sets], render(data.evaluation)
+    sets = [
+        PromptSet(name=each.dataset.name, weight=each.dataset.weight or len(rendered.prompts), prompts=rendered.prompts)
+        for each, rendered in zip(data.sets, train, strict=True)
+    ]
+    feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed)
     return Prepared(
-        train=train.prompts,
+        feed=feed,
         evaluation=evaluation.prompts,
         columns=data.columns,
-        total_steps=total_steps(recipe, rows=len(train.prompts)),
+        total_steps=total_steps(recipe, rows=feed.rows),
         fingerprint=fingerprint([*data.train, *data.evaluation]),
         notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
-        warnings=tuple(dict.fromkeys(gather_warnings(plan, data, train, evaluation))),
+        warnings=tuple(dict.fromkeys(gather_warnings(plan, data, [*train, evaluation]))),
     )
 
 
-def gather_warnings(plan: LaunchPlan, data: Data, train: RenderedPrompts, evaluation: RenderedPrompts) -> Iterator[str]:
-    """What is allowed and probably not meant, of data, rewards and loss."""
+def gather_warnings(plan: LaunchPlan, data: Data, rendered: Sequence[RenderedPrompts]) -> Iterator[str]:
+    """What is allowed and probably not meant, of data, rewards and loss; `rendered`: what became of all samples."""
     yield from data.warnings
-    yield from train.warnings
-    yield from evaluation.warnings
-    yield from preflight_warnings([reward.component.name for reward in plan.rewards], train.prompts)
+    for each in rendered:
+        yield from each.warnings
+    prompts = [prompt for each in rendered for prompt in each.prompts]
+    yield from preflight_warnings([reward.component.name for reward in plan.rewards], prompts)
     yield from claim_warnings(plan.rewards, data.train)
     updates, advantage = plan.batch.updates_per_step, plan.recipe.advantage
     yield from presets.warnings(plan.recipe.objective, updates_per_step=updates, advantage=advantage)

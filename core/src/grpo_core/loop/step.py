@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from grpo_core.advantage.estimate import Estimate, estimate
 from grpo_core.data.prompts import Prompt
-from grpo_core.data.sampler import batch_indices, epoch_of
 from grpo_core.loop import batches, metrics
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate, step_requests
@@ -42,7 +41,7 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     clock = Clock()
     with clock("weights"):
         parts.weights.to(version)
-    prompts = take_prompts(parts, step)
+    prompts = parts.prepared.feed.take(step)
     scored = roll_and_score(parts, prompts, step=step, total_steps=total_steps, clock=clock)
     with clock("logprobs"):
         batch = batches.assemble(parts.plan.recipe, scored, step=step)
@@ -54,23 +53,12 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     return StepResult(report=report, version=version + len(updates))
 
 
-def take_prompts(parts: Parts, step: int) -> list[Prompt]:
-    """The prompts of a step: a function of the seed and the step alone."""
-    indices = batch_indices(
-        step,
-        rows=len(parts.prepared.train),
-        prompts_per_step=parts.plan.batch.prompts_per_step,
-        seed=parts.plan.recipe.run.seed,
-    )
-    return [parts.prepared.train[index] for index in indices]
-
-
 def roll_and_score(
     parts: Parts, prompts: Sequence[Prompt], *, step: int, total_steps: int, clock: Clock
 ) -> tuple[ScoredGroup, ...]:
     """Generate, and score each group as it arrives; in the order of the prompts."""
     run = parts.plan.recipe.run
-    epoch = epoch_of(step, rows=len(parts.prepared.train), prompts_per_step=parts.plan.batch.prompts_per_step)
+    epoch = parts.prepared.feed.epochs_before(step)
     scoring = parts.scorer.begin(step=step, epoch=epoch, progress=step / total_steps, max_steps=total_steps)
     requests = step_requests(parts.plan, prompts, seed=run.seed, step=step)
     with clock("rollout"):
@@ -100,9 +88,10 @@ def make_report(
 ) -> StepReport:
     """All metrics of the step under their documented names."""
     values: dict[str, float | None] = {
-        "epoch": step * parts.plan.batch.prompts_per_step / len(parts.prepared.train),
+        "epoch": parts.prepared.feed.epochs_before(step + 1),
         **reward_metrics(scored),
         "groups/no_signal_share": sum(estimated.no_signal) / len(estimated.no_signal),
+        **metrics.dataset_metrics([each.name for each in parts.plan.datasets if each.name], scored),
         **metrics.completion_metrics(scored),
         **metrics.merge_updates(updates),
         **clock.metrics(),

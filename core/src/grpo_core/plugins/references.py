@@ -6,7 +6,7 @@
     path            ./rows.jsonl         /data/rows        ~/rows        rows.parquet
 
 Any of them may go on with details, `?subset=main&split=train`, and a number of rows, `#50000`. In paths and details
-the signs `#`, `?`, `&` and `%` are written `%23`, `%3F`, `%26` and `%25`.
+the signs `#`, `?`, `&` and `%` are written `%23`, `%3F`, `%26` and `%25`; and a comma `%2C` where commas separate.
 
 A bare `owner/name` reads as a name: `Catalog.find` tells whether it is a registered `dist/name`, and where it is not,
 it is a Hugging Face id. Nothing is looked up here, on disk or anywhere else.
@@ -41,7 +41,7 @@ _NAME = re.compile(rf"{_WORD}(/{_WORD})?")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)")
 _ROWS = re.compile(r"[1-9][0-9]*")
-_ESCAPED = re.compile(r"%(23|25|26|3F)", re.IGNORECASE)
+_ESCAPED = re.compile(r"%(23|25|26|2C|3F)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grpo_core.recipe.layers import reward_name
+from grpo_core.recipe.mix import mix_names
 from grpo_core.recipe.schema import Recipe
 from grpo_core.recipe.syntax import KeyPath
 
@@ -19,6 +20,7 @@ __all__ = ["DEFAULT_PROMPTS_PER_STEP", "Finding", "check", "prompts_per_step"]
 DEFAULT_PROMPTS_PER_STEP = 8
 _SHOWN_CHOICES = 6
 _METRIC_NAME = re.compile(r"[A-Za-z][\w-]*")
+_DATASET_NAME = re.compile(r"[\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ def check(recipe: Recipe) -> Iterator[Finding]:
     """Everything that contradicts something else."""
     yield from _exclusive(recipe)
     yield from _batch(recipe)
+    yield from _dataset(recipe)
     yield from _rewards(recipe)
     yield from _evaluation(recipe)
     yield from _best(recipe)
@@ -88,6 +91,36 @@ def _not_a_multiple(completions: int, group: int) -> str:
         f"valid near it: {_listed(_multiples(completions, group))}"
     )
     return f"{message}; or completions_per_prompt: {_listed(groups)}" if groups else message
+
+
+def _dataset(recipe: Recipe) -> Iterator[Finding]:
+    data = recipe.dataset
+    if not data.mix:
+        if data.use is None:
+            yield Finding(("dataset", "use"), "required, but not set", (("dataset", "mix"),))
+        return
+    if data.use is not None:
+        message = "there is a `mix` of datasets too, and only one of them can hold; make it one of the mix"
+        yield Finding(("dataset", "use"), message, (("dataset", "mix"),))
+    if data.options:
+        message = "in a mix, options belong to the dataset they are of; write them under it"
+        yield Finding(("dataset", "options"), message)
+    weighed = [entry.weight is not None for entry in data.mix]
+    if any(weighed) and not all(weighed):
+        message = "a dataset without a weight among some with one; give every one a weight, or none"
+        yield Finding(("dataset", "mix", weighed.index(False)), message)
+    yield from _mix_names(recipe)
+
+
+def _mix_names(recipe: Recipe) -> Iterator[Finding]:
+    entries = [entry.model_dump() for entry in recipe.dataset.mix]
+    for place, name in enumerate(names := mix_names(entries)):
+        if entries[place]["name"] is not None and not _DATASET_NAME.fullmatch(str(name)):
+            message = f"'{name}' is no name for metrics; it needs letters, digits, '_' and '-'"
+            yield Finding(("dataset", "mix", place, "name"), message)
+        elif name is not None and name in names[:place]:
+            message = f"there is another dataset named '{name}'; give each a `name` of its own"
+            yield Finding(("dataset", "mix", place, "name"), message)
 
 
 def _rewards(recipe: Recipe) -> Iterator[Finding]:

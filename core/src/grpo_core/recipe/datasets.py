@@ -5,7 +5,7 @@ Names become places here: after this, nobody needs the catalog to read the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,14 @@ from grpo_core.plugins.catalog import Catalog, Entry
 from grpo_core.plugins.references import Form, Reference, check_details, check_form, parse_reference
 from grpo_core.plugins.specs import DatasetSpec
 from grpo_core.recipe.components import plan_entry, plan_object
+from grpo_core.recipe.mix import mix_names
+from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
+from grpo_core.recipe.problems import Problems
+from grpo_core.recipe.schema import DataSettings, MixedDataset
+from grpo_core.recipe.validate import PLACEHOLDER
 
-__all__ = ["Rows", "find_rows", "plan_dataset", "plan_preprocess"]
+__all__ = ["plan_dataset", "plan_datasets", "training_datasets"]
 
 DETAILS: Mapping[Form, tuple[str, ...]] = {"path": ("split",), "hub": ("subset", "split"), "name": ()}
 """What may follow `?`, by where rows come from; those a plugin makes are set by its options."""
@@ -40,39 +45,62 @@ class Rows:
         spec = self.entry.spec if self.entry else None
         return spec.source if isinstance(spec, DatasetSpec) and self.reference.form == "name" else None
 
-    def planned(self, preprocess: PlannedComponent | None) -> PlannedDataset:
-        """The plan, with what makes samples of the rows."""
-        return PlannedDataset(reference=str(self.reference), preprocess=preprocess, source=self.source)
+
+def training_datasets(data: DataSettings) -> dict[str, MixedDataset]:
+    """Every training dataset with its defaults filled in, by the dotted path of its settings; one that is not in a mix
+    has no name."""
+    if not data.mix:
+        shared = data.model_dump(include={"options", "preprocess", "columns", "system"})
+        return {} if data.use is None else {"dataset": MixedDataset(use=data.use, **shared)}
+    shared = {"preprocess": data.preprocess, "columns": data.columns, "system": data.system}
+    names = mix_names([entry.model_dump() for entry in data.mix])
+    return {
+        dotted(("dataset", "mix", name or place)): entry.model_copy(
+            update={"name": name} | {key: value for key, value in shared.items() if getattr(entry, key) is None}
+        )
+        for place, (entry, name) in enumerate(zip(data.mix, names, strict=True))
+    }
 
 
-def plan_dataset(
-    reference_text: str,
-    *,
-    catalog: Catalog,
-    preprocess: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    base: Path | None = None,
-) -> PlannedDataset:
-    """Plan a dataset by its reference: `countdown`, `countdown?path=./rows.jsonl#20`, `rows.jsonl`, `hf:owner/name`.
+def plan_datasets(
+    data: DataSettings, found: Problems, catalog: Catalog
+) -> tuple[tuple[PlannedDataset, ...], PlannedDataset | None]:
+    """Plan the training datasets, and the one of evaluation when there is one of its own.
+
+    What leads nowhere is noted in `found` and left out.
+    """
+    training: list[tuple[Rows, PlannedDataset]] = []
+    for address, entry in training_datasets(data).items():
+        rows = _found_rows(entry.use, address, "use", found, catalog)
+        if rows is not None:
+            with found.at(address, "preprocess" if entry.preprocess else "use"):
+                training.append((rows, _planned(entry, rows, catalog)))
+    evaluation = None
+    if data.evaluation is not None:
+        rows = _found_rows(data.evaluation, "dataset", "evaluation", found, catalog)
+        if rows is not None:
+            with found.at("dataset", "evaluation"):
+                evaluation = _planned_evaluation(data, rows, training, catalog)
+    return tuple(planned for _, planned in training), evaluation
+
+
+def plan_dataset(entry: MixedDataset, *, catalog: Catalog, base: Path | None = None) -> PlannedDataset:
+    """Plan one dataset: `countdown`, `countdown?path=./rows.jsonl#20`, `rows.jsonl`, `hf:owner/name`.
 
     Args:
-        reference_text: relative paths in it start at `base`, or at the working directory.
+        entry: its settings; `system` is the text itself.
         catalog: where names are looked up.
-        preprocess: the name of a registered dataset, or `file.py:function`; None: the dataset's own, or that of the
-            plugin that knows the hub id.
-        options: of the dataset named, or of `preprocess`.
-        base: a folder.
+        base: the folder where relative paths start; None: the working directory.
 
     Raises:
         UsageError, UnknownComponent, AmbiguousComponent, BrokenReference: a reference leads nowhere.
         RecipeError: wrong options, every one of them, paths beginning with `options`.
     """
-    rows = find_rows(reference_text, catalog=catalog, base=base)
-    return rows.planned(plan_preprocess(rows, preprocess, options or {}, catalog=catalog, base=base))
+    return _planned(entry, find_rows(entry.use, catalog=catalog, base=base), catalog, base)
 
 
 def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
-    """Where the rows of a dataset come from; raises what `plan_dataset` raises for its reference."""
+    """Where the rows of a dataset come from."""
     reference = check_form(parse_reference(text, base=base), ("name", "hub", "path"), what="a dataset")
     if reference.form == "name":
         entry = catalog.find("dataset", reference.value)
@@ -123,3 +151,42 @@ def _place_of_rows(reference: Reference, entry: Entry) -> Reference:
     raise UsageError(
         f"'{reference.text}' has no rows of its own", hint=f"Say where they are: {reference.value}?path=./rows.jsonl"
     )
+
+
+def _found_rows(text: str, section: str, key: str, found: Problems, catalog: Catalog) -> Rows | None:
+    if text == PLACEHOLDER:
+        return None
+    with found.at(section, key):
+        return find_rows(text, catalog=catalog)
+    return None
+
+
+def _planned(entry: MixedDataset, rows: Rows, catalog: Catalog, base: Path | None = None) -> PlannedDataset:
+    return PlannedDataset(
+        name=entry.name or "",
+        weight=entry.weight,
+        reference=str(rows.reference),
+        preprocess=plan_preprocess(rows, entry.preprocess, entry.options, catalog=catalog, base=base),
+        source=rows.source,
+        columns=entry.columns or {},
+        system=entry.system,
+    )
+
+
+def _planned_evaluation(
+    data: DataSettings, rows: Rows, training: Sequence[tuple[Rows, PlannedDataset]], catalog: Catalog
+) -> PlannedDataset:
+    """The evaluation dataset. Rows that nobody in particular knows are taken to be like those of training: of the
+    training dataset, in a mix of the one that has the same rows, for instance in another split."""
+    same = [pair for pair in training if pair[0].reference.value == rows.reference.value]
+    like = same or (training if not data.mix else [])
+    shared = data.model_dump(include={"preprocess", "columns", "system"})
+    if not like:
+        [name] = mix_names([{"use": data.evaluation}])
+        return _planned(MixedDataset(use=str(data.evaluation), name=name, **shared), rows, catalog)
+    [train, planned] = like[0]
+    is_other = rows.entry is not None and rows.entry != train.entry
+    has_own_way = is_other and (data.preprocess is None or rows.is_named)
+    preprocess = plan_preprocess(rows, None, {}, catalog=catalog) if has_own_way else planned.preprocess
+    own = {"weight": None, "reference": str(rows.reference), "source": rows.source}
+    return planned.model_copy(update={**own, "preprocess": preprocess})

@@ -31,7 +31,14 @@ class Explained:
 def explain(plan: LaunchPlan) -> Iterator[Explained]:
     """Every value, options of components included with the defaults of their plugins."""
     values = plan.recipe.model_dump(mode="json")
-    values["dataset"]["options"] = plan.dataset.preprocess.options if plan.dataset.preprocess else {}
+    options = [dataset.preprocess.options if dataset.preprocess else {} for dataset in plan.datasets]
+    if values["dataset"].pop("mix"):
+        entries = zip(plan.recipe.dataset.mix, plan.datasets, options, strict=True)
+        values["dataset"]["mix"] = {
+            dataset.name: {**entry.model_dump(mode="json"), "options": own} for entry, dataset, own in entries
+        }
+    else:
+        values["dataset"]["options"] = options[0]
     values["rollout"]["options"] = plan.rollout.options
     values["trainer"]["options"] = plan.trainer.options
     rewards = {}

@@ -10,36 +10,45 @@ settings that exclude each other (`run.steps`, `run.epochs`) the upper layer's s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import Problem
+from grpo_core.recipe.mix import mix_names
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.paths import anchor
 from grpo_core.recipe.schema import Recipe
 from grpo_core.recipe.syntax import KeyPath, all_paths
 
 __all__ = [
+    "NAMED_LISTS",
     "Layer",
     "display_path",
+    "entry_names",
+    "get_value",
     "join",
     "layer_of",
+    "list_of",
     "make_layer",
     "merge",
     "reward_name",
+    "with_value",
 ]
 
 SHORTHANDS = {"model": "path", "dataset": "use", "rollout": "use", "trainer": "use"}
 """Sections that plain text may stand for, and the key it is."""
 EXCLUSIVE: tuple[tuple[KeyPath, KeyPath], ...] = (
+    (("dataset", "use"), ("dataset", "mix")),
     (("run", "steps"), ("run", "epochs")),
     (("run", "prompts_per_step"), ("run", "completions_per_step")),
     (("trainer", "warmup_updates"), ("trainer", "warmup_share")),
 )
 COMPONENTS = ("dataset", "rollout", "trainer")
+NAMED_LISTS: tuple[KeyPath, ...] = (("rewards",), ("dataset", "mix"))
+"""Lists whose entries are addressed by name; plain text stands for an entry's `use`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +123,27 @@ def reward_name(entry: object) -> str | None:
     return re.split(r"[/:.]", re.split(r"[?#]", use)[0])[-1] if isinstance(use, str) else None
 
 
+def entry_names(root: KeyPath, entries: object) -> list[str | None]:
+    """What the entries of the list at `root` are called; none when it is no list."""
+    if not isinstance(entries, list | tuple):
+        return []
+    return [reward_name(entry) for entry in entries] if root == ("rewards",) else mix_names(entries)
+
+
+def list_of(path: KeyPath) -> KeyPath | None:
+    """The list of named entries that a path leads into; None: into none."""
+    return next((root for root in NAMED_LISTS if len(path) > len(root) and path[: len(root)] == root), None)
+
+
 def display_path(path: KeyPath, values: Mapping[str, Any]) -> str:
-    """A path as people write it, rewards by name: `rewards.code_reward.options.timeout_s`."""
-    if len(path) > 1 and path[0] == "rewards" and isinstance(path[1], int):
-        entries = values.get("rewards")
-        entry = entries[path[1]] if isinstance(entries, Sequence) and path[1] < len(entries) else None
-        return dotted(("rewards", reward_name(entry) or path[1], *path[2:]))
-    return dotted(path)
+    """A path as people write it, entries by name: `rewards.code_reward.options.timeout_s`."""
+    root = list_of(path)
+    place = path[len(root)] if root else None
+    if root is None or not isinstance(place, int):
+        return dotted(path)
+    names = entry_names(root, get_value(values, root))
+    name = names[place] if place < len(names) else None
+    return dotted((*root, name or place, *path[len(root) + 1 :]))
 
 
 def _spell_out(values: Mapping[str, Any], origins: Mapping[KeyPath, str]) -> tuple[dict[str, Any], dict[KeyPath, str]]:
@@ -135,11 +158,13 @@ def _spell_out(values: Mapping[str, Any], origins: Mapping[KeyPath, str]) -> tup
         if isinstance(spelled.get(section), str):
             spelled[section] = {key: spelled[section]}
             note((section,), key)
-    if isinstance(spelled.get("rewards"), list):
-        for place, entry in enumerate(spelled["rewards"]):
-            if isinstance(entry, str):
-                note(("rewards", place), "use")
-        spelled["rewards"] = [{"use": entry} if isinstance(entry, str) else entry for entry in spelled["rewards"]]
+    for root in NAMED_LISTS:
+        entries = get_value(spelled, root)
+        if isinstance(entries, list):
+            for place, entry in enumerate(entries):
+                if isinstance(entry, str):
+                    note((*root, place), "use")
+            spelled = with_value(spelled, root, [{"use": e} if isinstance(e, str) else e for e in entries])
     return spelled, all_origins
 
 
@@ -158,24 +183,33 @@ def _overruled(lower: Layer, upper: Layer) -> list[KeyPath]:
     gone: list[KeyPath] = []
     for pair in EXCLUSIVE:
         for one, other in (pair, pair[::-1]):
-            if _get(upper.values, one) is not None and _get(upper.values, other) is None:
+            if get_value(upper.values, one) is not None and get_value(upper.values, other) is None:
                 gone.append(other)
     for section in COMPONENTS:
         new, old = (_component(layer.values, section) for layer in (upper, lower))
         if new is not None and old is not None and new != old:
             gone.append((section, "options"))
+    if get_value(upper.values, ("dataset", "mix")) is not None:
+        gone.append(("dataset", "options"))
     return gone
 
 
 def _component(values: Mapping[str, Any], section: str) -> str | None:
-    use = _get(values, (section, "use"))
+    use = get_value(values, (section, "use"))
     return re.split(r"[?#]", use)[0] if isinstance(use, str) else None
 
 
-def _get(values: Any, path: KeyPath) -> Any:
+def get_value(values: Any, path: KeyPath) -> Any:
+    """The value at a path of mappings; None when there is none."""
     for key in path:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
+
+
+def with_value(values: Mapping[str, Any], path: KeyPath, value: Any) -> dict[str, Any]:
+    """The same settings with another value at a path whose outer mappings are there."""
+    key, *inner = path
+    return {**values, str(key): with_value(values[str(key)], tuple(inner), value) if inner else value}
 
 
 def _forget(layer: Layer, paths: list[KeyPath]) -> Layer:

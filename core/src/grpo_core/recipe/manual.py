@@ -15,6 +15,7 @@ import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from grpo_core.recipe.layers import NAMED_LISTS
 from grpo_core.recipe.schema import Recipe
 
 __all__ = ["Setting", "settings", "settings_tables"]
@@ -34,7 +35,7 @@ class Setting:
     """One key of a recipe."""
 
     path: str
-    """`trainer.learning_rate`; entries of `rewards` as `rewards.NAME.weight`."""
+    """`trainer.learning_rate`; entries of `rewards` as `rewards.NAME.weight`, and those of `dataset.mix` likewise."""
     type: str
     """In words, with bounds or choices."""
     default: str
@@ -49,7 +50,7 @@ def settings(model: type[BaseModel] = Recipe, prefix: str = "") -> Iterator[Sett
         path = f"{prefix}{name}"
         inner = _section(field.annotation)
         if inner is not None:
-            yield from settings(inner, f"{path}.NAME." if path == "rewards" else f"{path}.")
+            yield from settings(inner, f"{path}.NAME." if tuple(path.split(".")) in NAMED_LISTS else f"{path}.")
         else:
             yield Setting(
                 path=path,

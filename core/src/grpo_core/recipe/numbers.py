@@ -10,6 +10,7 @@ What the model adds (parameters, memory) is in `memory`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -67,8 +68,10 @@ def describe(
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
+    mix: Sequence[tuple[str, float, int]] = (),
 ) -> list[tuple[str, str]]:
-    """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate."""
+    """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate, `mix` the name,
+    share and rows of each dataset."""
     numbers, batch, recipe = derive(plan, rows=rows), plan.batch, plan.recipe
     lines = [
         ("model", f"{recipe.model.path}, {_short(parameters)} parameters, {recipe.trainer.precision}"),
@@ -76,6 +79,7 @@ def describe(
             "data",
             f"{rows:,} training rows, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
         ),
+        *([("mix", ", ".join(f"{share:.1%} {name} ({rows:,} rows)" for name, share, rows in mix))] if mix else []),
         ("rewards", ", ".join(f"{reward.weight:g} × {reward.name}" for reward in plan.rewards)),
         (
             "a step",
@@ -107,6 +111,7 @@ def print_plan(
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
+    mix: Sequence[tuple[str, float, int]] = (),
 ) -> None:
     """Print what `describe` says to stdout; aligned on a terminal."""
     from rich.console import Console
@@ -120,6 +125,7 @@ def print_plan(
         longest_prompt=longest_prompt,
         parameters=parameters,
         shape=shape,
+        mix=mix,
     )
     console = Console(highlight=False, soft_wrap=True)
     if not console.is_terminal:

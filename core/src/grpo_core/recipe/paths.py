@@ -37,7 +37,7 @@ def anchor(values: Mapping[str, Any], base: Path) -> tuple[dict[str, Any], list[
     faults: list[tuple[KeyPath, str]] = []
     for path, section, key in _path_settings(anchored):
         try:
-            section[key] = _anchored(path, section[key], base)
+            section[key] = _anchored(path, key, section[key], base)
         except (UsageError, DataError) as error:
             faults.append((path, f"{error.message}. {error.hint}" if error.hint else error.message))
     return anchored, faults
@@ -70,15 +70,20 @@ def _path_settings(values: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, 
             inner = inner.get(part) if isinstance(inner, dict) else None
         if isinstance(inner, dict) and isinstance(inner.get(key), str):
             yield path, inner, str(key)
-    rewards = values.get("rewards")
-    entries = rewards if isinstance(rewards, list) else [rewards]
-    for place, entry in enumerate(entries):
-        if isinstance(entry, dict) and isinstance(entry.get("use"), str):
-            yield ("rewards", place, "use"), entry, "use"
+    dataset = values.get("dataset")
+    mix = dataset.get("mix") if isinstance(dataset, dict) else None
+    for root, entries, keys in (
+        (("rewards",), values.get("rewards"), ("use",)),
+        (("dataset", "mix"), mix, ("use", "preprocess", "system")),
+    ):
+        for place, entry in enumerate(entries if isinstance(entries, list) else [entries]):
+            for key in keys:
+                if isinstance(entry, dict) and isinstance(entry.get(key), str):
+                    yield (*root, place, key), entry, key
 
 
-def _anchored(path: KeyPath, text: str, base: Path) -> str:
-    if path in _TEXTS:
+def _anchored(path: KeyPath, key: str, text: str, base: Path) -> str:
+    if path in _TEXTS or key == "system":
         file = _text_file(text, base)
         if file is None:
             return text

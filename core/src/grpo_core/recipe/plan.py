@@ -44,8 +44,12 @@ class PlannedComponent(_Part):
 
 
 class PlannedDataset(_Part):
-    """A dataset reference, taken apart."""
+    """A dataset reference, taken apart, and how samples are made of its rows."""
 
+    name: str = ""
+    """In a mix: what it is called in ids, metrics and the column `dataset`. Empty: it is the only one."""
+    weight: float | None = None
+    """In a mix: its share of the prompts, relative to the others; None: its number of rows."""
     reference: str
     """Where the rows are: an absolute path, a hub id, or the name of a dataset that makes its own; with details and
     number of rows as written."""
@@ -53,6 +57,10 @@ class PlannedDataset(_Part):
     """Makes samples of rows; None: the mapping of well-known column names."""
     source: str | None = None
     """`pkg.mod:attr` of a plugin's row source; None: a file or a hub id."""
+    columns: dict[str, str] = {}
+    """Columns to rename before anything else, old name -> new name."""
+    system: str | None = None
+    """The text of the system prompt for rows without one."""
 
 
 class PlannedReward(_Part):
@@ -115,8 +123,8 @@ class LaunchPlan(_Part):
     """The settings, all layers merged."""
     origins: dict[str, str] = {}
     """Dotted path -> who set it."""
-    dataset: PlannedDataset
-    """Training rows."""
+    datasets: tuple[PlannedDataset, ...]
+    """Where training rows come from: one, or those of a mix."""
     evaluation: PlannedDataset | None
     """Evaluation rows; None: none, or made from the training dataset."""
     rewards: tuple[PlannedReward, ...]

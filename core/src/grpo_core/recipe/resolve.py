@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Literal, cast
 
 from grpo_core import __version__
-from grpo_core.errors import GrpoError, Problem, RecipeError
+from grpo_core.errors import Problem, RecipeError
 from grpo_core.plugins.catalog import Catalog
 from grpo_core.plugins.host import PluginHost
 from grpo_core.plugins.specs import RewardSpec
 from grpo_core.recipe.checks import prompts_per_step
 from grpo_core.recipe.complaints import did_you_mean
 from grpo_core.recipe.components import find_component, plan_entry, plan_object
-from grpo_core.recipe.datasets import Rows, find_rows, plan_dataset, plan_preprocess
+from grpo_core.recipe.datasets import plan_datasets
 from grpo_core.recipe.extras import missing_extras
 from grpo_core.recipe.layers import reward_name
 from grpo_core.recipe.overrides import dotted
@@ -27,15 +26,15 @@ from grpo_core.recipe.plan import (
     BatchPlan,
     LaunchPlan,
     PlannedComponent,
-    PlannedDataset,
     PlannedObserver,
     PlannedReward,
 )
-from grpo_core.recipe.schema import DataSettings, Recipe, RewardEntry, RolloutSettings, RunSettings, TrainerSettings
+from grpo_core.recipe.problems import Problems
+from grpo_core.recipe.schema import Recipe, RewardEntry, RolloutSettings, RunSettings, TrainerSettings
 from grpo_core.recipe.trackers import plan_tracker, stray_options
 from grpo_core.recipe.validate import PLACEHOLDER
 
-__all__ = ["plan_batch", "plan_dataset", "resolve"]
+__all__ = ["plan_batch", "resolve"]
 
 WeightsRoute = Literal["shared", "stream"]
 ROUTES: tuple[WeightsRoute, ...] = ("shared", "stream")
@@ -49,8 +48,9 @@ def resolve(
 
     Raises RecipeError with every problem, the ones found before included.
     """
-    found = _Problems(origins, problems)
-    dataset, evaluation = _plan_datasets(recipe.dataset, found, host.catalog)
+    found = Problems(origins, problems)
+    recipe = _with_texts(recipe, found)
+    datasets, evaluation = plan_datasets(recipe.dataset, found, host.catalog)
     rewards = tuple(filter(None, (_plan_reward(entry, found, host.catalog) for entry in recipe.rewards)))
     rollout = _plan_backend("rollout", recipe.rollout, found, host.catalog)
     trainer = _plan_backend("trainer", recipe.trainer, found, host.catalog)
@@ -58,14 +58,13 @@ def resolve(
     trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
     _check_lora(recipe, trainer, found)
     _check_names(recipe, rewards, found)
-    recipe = _with_texts(recipe, found)
-    if found.problems or dataset is None or rollout is None or trainer is None or route is None:
+    if found.problems or rollout is None or trainer is None or route is None:
         raise RecipeError(found.problems)
     return LaunchPlan(
         core_version=__version__,
         recipe=recipe,
         origins=dict(origins),
-        dataset=dataset,
+        datasets=datasets,
         evaluation=evaluation,
         rewards=rewards,
         rollout=rollout,
@@ -88,60 +87,7 @@ def plan_batch(recipe: Recipe) -> BatchPlan:
     )
 
 
-class _Problems:
-    """Collects what goes wrong, with path and origin, instead of stopping at the first."""
-
-    def __init__(self, origins: Mapping[str, str], problems: Sequence[Problem]) -> None:
-        self.problems = list(problems)
-        self._origins = origins
-
-    def add(self, path: str, message: str) -> None:
-        self.problems.append(Problem(path=path, message=message, origin=self._origin_of(path)))
-
-    @contextmanager
-    def at(self, section: str, key: str) -> Iterator[None]:
-        """Note an error of the block at `section.key`; problems that have a path of their own, below `section`."""
-        try:
-            yield
-        except RecipeError as error:
-            for problem in error.problems:
-                self.add(f"{section}.{problem.path}", problem.message)
-        except GrpoError as error:
-            self.add(f"{section}.{key}", f"{error.message}. {error.hint}" if error.hint else error.message)
-
-    def _origin_of(self, path: str) -> str | None:
-        while path and path not in self._origins:
-            path = path.rpartition(".")[0]
-        return self._origins.get(path)
-
-
-def _plan_datasets(
-    data: DataSettings, found: _Problems, catalog: Catalog
-) -> tuple[PlannedDataset | None, PlannedDataset | None]:
-    train = evaluation = None
-    with found.at("dataset", "use"):
-        train = None if data.use == PLACEHOLDER else find_rows(data.use, catalog=catalog)
-    with found.at("dataset", "evaluation"):
-        evaluation = None if data.evaluation is None else find_rows(data.evaluation, catalog=catalog)
-    if train is None:
-        return None, None
-    component = None
-    with found.at("dataset", "preprocess" if data.preprocess else "use"):
-        component = plan_preprocess(train, data.preprocess, data.options, catalog=catalog)
-    own = component  # rows that nobody in particular knows are taken to be like those of training
-    if evaluation is not None and _is_another(evaluation, train, data.preprocess):
-        with found.at("dataset", "evaluation"):
-            own = plan_preprocess(evaluation, None, {}, catalog=catalog)
-    return train.planned(component), evaluation.planned(own) if evaluation else None
-
-
-def _is_another(evaluation: Rows, train: Rows, preprocess: str | None) -> bool:
-    """Whether the evaluation dataset makes its samples in a way of its own."""
-    is_other = evaluation.entry is not None and evaluation.entry != train.entry
-    return is_other and (preprocess is None or evaluation.is_named)
-
-
-def _plan_reward(entry: RewardEntry, found: _Problems, catalog: Catalog) -> PlannedReward | None:
+def _plan_reward(entry: RewardEntry, found: Problems, catalog: Catalog) -> PlannedReward | None:
     if entry.use == PLACEHOLDER:
         return None
     address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
@@ -158,7 +104,7 @@ def _plan_reward(entry: RewardEntry, found: _Problems, catalog: Catalog) -> Plan
 
 
 def _planned_reward(
-    entry: RewardEntry, spec: RewardSpec, component: PlannedComponent, address: str, found: _Problems
+    entry: RewardEntry, spec: RewardSpec, component: PlannedComponent, address: str, found: Problems
 ) -> PlannedReward:
     runs_in = entry.runs_in or spec.runs_in
     if spec.budget_s is not None and runs_in == "main":
@@ -181,7 +127,7 @@ def _planned_reward(
 def _plan_backend(
     kind: Literal["rollout", "trainer"],
     settings: RolloutSettings | TrainerSettings,
-    found: _Problems,
+    found: Problems,
     catalog: Catalog,
 ) -> PlannedComponent | None:
     with found.at(kind, "use"):
@@ -191,7 +137,7 @@ def _plan_backend(
 
 
 def _weights_route(
-    rollout: PlannedComponent | None, trainer: PlannedComponent | None, found: _Problems
+    rollout: PlannedComponent | None, trainer: PlannedComponent | None, found: Problems
 ) -> WeightsRoute | None:
     """How weights get from trainer to rollout: the best way both have."""
     if rollout is None or trainer is None:
@@ -205,7 +151,7 @@ def _weights_route(
     return route
 
 
-def _plan_trackers(run: RunSettings, found: _Problems, catalog: Catalog) -> Iterator[PlannedComponent]:
+def _plan_trackers(run: RunSettings, found: Problems, catalog: Catalog) -> Iterator[PlannedComponent]:
     for name in dict.fromkeys(run.report_to):
         with found.at("run", "report_to"):
             yield plan_tracker(name, run.tracker_options.get(name, {}), catalog=catalog)
@@ -213,14 +159,14 @@ def _plan_trackers(run: RunSettings, found: _Problems, catalog: Catalog) -> Iter
         found.add(path, message)
 
 
-def _check_lora(recipe: Recipe, trainer: PlannedComponent | None, found: _Problems) -> None:
+def _check_lora(recipe: Recipe, trainer: PlannedComponent | None, found: Problems) -> None:
     if recipe.trainer.lora is not None and trainer is not None and "lora" not in trainer.capabilities:
         found.add("trainer.lora", f"'{trainer.name}' has no LoRA; choose a trainer with the capability `lora`")
     for finding in missing_extras(recipe):
         found.add(dotted(finding.path), finding.message)
 
 
-def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: _Problems) -> None:
+def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: Problems) -> None:
     names = [reward.name for reward in rewards]
     for name, count in Counter(names).items():
         if count > 1:
@@ -232,19 +178,20 @@ def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: _Probl
         found.add("evaluation.success", f"'{success}' is no reward of this run; {did_you_mean(success, names)}")
 
 
-def _with_texts(recipe: Recipe, found: _Problems) -> Recipe:
+def _with_texts(recipe: Recipe, found: Problems) -> Recipe:
     """The recipe with the text of the files that a system prompt or chat template names, so that the plan is whole."""
-    system, template = recipe.dataset.system, recipe.model.chat_template
+    data, template = recipe.dataset, recipe.model.chat_template
     with found.at("dataset", "system"):
-        system = system and read_text_setting(system)
+        mix = tuple(entry.model_copy(update={"system": _text(entry.system)}) for entry in data.mix)
+        data = data.model_copy(update={"system": _text(data.system), "mix": mix})
     with found.at("model", "chat_template"):
-        template = template and read_text_setting(template)
-    return recipe.model_copy(
-        update={
-            "dataset": recipe.dataset.model_copy(update={"system": system}),
-            "model": recipe.model.model_copy(update={"chat_template": template}),
-        }
-    )
+        template = _text(template)
+    model = recipe.model.model_copy(update={"chat_template": template})
+    return recipe.model_copy(update={"dataset": data, "model": model})
+
+
+def _text(setting: str | None) -> str | None:
+    return setting and read_text_setting(setting)
 
 
 def _observers(host: PluginHost) -> tuple[PlannedObserver, ...]:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.recipe.checks import Finding, check
 from grpo_core.recipe.complaints import complaints
-from grpo_core.recipe.layers import Layer, display_path
+from grpo_core.recipe.layers import Layer, display_path, list_of
 from grpo_core.recipe.schema import Recipe
 from grpo_core.recipe.syntax import KeyPath
 
@@ -29,6 +29,7 @@ _PLACEHOLDERS: Mapping[KeyPath, object] = {
     ("model", "path"): PLACEHOLDER,
     ("dataset",): {"use": PLACEHOLDER},
     ("dataset", "use"): PLACEHOLDER,
+    ("dataset", "mix"): [{"use": PLACEHOLDER}],
     ("rewards",): [{"use": PLACEHOLDER}],
 }
 
@@ -81,19 +82,23 @@ def examine(layer: Layer) -> Examined:
 
 def _complaints(error: ValidationError, values: Any, layer: Layer) -> list[tuple[KeyPath, Problem]]:
     def describe(path: KeyPath) -> tuple[str, str | None]:
-        origin = layer.origin_of(path)
-        if path not in layer.origins and origin is not None and origin.startswith("--"):
-            origin = None  # a flag set something beside it, which is no reason to name that flag
-        return display_path(path, values), origin
+        return display_path(path, values), _origin(layer, path)
 
     return list(complaints(error, values, Recipe, describe=describe))
+
+
+def _origin(layer: Layer, path: KeyPath) -> str | None:
+    """Who is to be named for a wrong or missing value."""
+    origin = layer.origin_of(path)
+    is_beside = path not in layer.origins and origin is not None and origin.startswith("--")
+    return None if is_beside else origin  # a flag that set something beside it is not to blame
 
 
 def _with_findings(examined: Examined, findings: Iterable[Finding]) -> Examined:
     sound = [f for f in findings if all(map(examined.is_sound, (f.path, *f.involved)))]
     layer = examined.layer
     problems = [
-        Problem(path=display_path(f.path, layer.values), message=f.message, origin=layer.origin_of(f.path))
+        Problem(path=display_path(f.path, layer.values), message=f.message, origin=_origin(layer, f.path))
         for f in sound
     ]
     return Examined(recipe=examined.recipe, layer=layer, problems=(*examined.problems, *problems), bad=examined.bad)
@@ -113,12 +118,14 @@ def _leave_out(values: dict[str, Any], paths: Iterable[KeyPath]) -> None:
 
 
 def _removable(path: KeyPath) -> KeyPath:
-    """The path, cut before a position in a list; positions in `rewards` are kept, so that names stay right."""
-    start = 2 if path[0] == "rewards" else 0
+    """The path, cut before a position in a list; those in lists of named entries are kept, so that names stay right."""
+    root = list_of(path)
+    start = len(root) + 1 if root else 0
     return next((path[:place] for place in range(start, len(path)) if isinstance(path[place], int)), path)
 
 
 def _placeholder(path: KeyPath) -> object:
-    if path[0] == "rewards" and len(path) > 1:
-        return {2: {"use": PLACEHOLDER}, 3: PLACEHOLDER if path[-1] == "use" else None}.get(len(path))
+    if (root := list_of(path)) is not None:
+        depth = len(path) - len(root)
+        return {1: {"use": PLACEHOLDER}, 2: PLACEHOLDER if path[-1] == "use" else None}.get(depth)
     return copy.deepcopy(_PLACEHOLDERS.get(path))

@@ -1,0 +1,173 @@
+"""Rows of one dataset -> samples: columns renamed, then its preprocessor, or the mapping of well-known columns.
+
+    rows → renamed columns → preprocessor or mapping → system prompt → Sample
+
+No tokenizer is needed, so rewards can be bound to the columns before anything large is loaded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from grpo_core.data.columns import Mapped, check_names, check_renames, map_row, rename, with_system
+from grpo_core.data.images import locate
+from grpo_core.data.row import Row
+from grpo_core.data.sources import Purpose, read_rows
+from grpo_core.errors import DataError, GrpoError, PluginError
+from grpo_core.plugins.faults import describe
+from grpo_core.plugins.targets import build_target
+from grpo_core.protocols import Preprocessor
+from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
+from grpo_core.types import BuildContext, Sample
+
+__all__ = ["DATASET_COLUMN", "LoadedSamples", "SampleMaker", "load_samples", "prompt_key", "with_all"]
+
+DATASET_COLUMN = "dataset"
+"""In a mix, the name of the dataset that a sample comes from."""
+_PREPROCESSED = "the preprocessor dropped them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSamples:
+    """The samples of one dataset."""
+
+    samples: tuple[Sample, ...]
+    """In the order of their rows; each has every column of `columns`, None where its row had none."""
+    columns: frozenset[str]
+    """All columns that some sample has: what rewards can bind to."""
+    dropped: Mapping[str, int]
+    """Reason -> number of rows left out."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know, counted."""
+
+
+def load_samples(
+    dataset: PlannedDataset, *, split: Purpose, seed: int, context: BuildContext, limit: int | None = None
+) -> LoadedSamples:
+    """Read a dataset (its first `limit` rows) and make samples of its rows.
+
+    Raises `DataError` that names the row and the column for the first row that cannot be used, and when no row is left.
+    """
+    rows = read_rows(dataset, split=split, seed=seed, limit=limit)
+    loaded = SampleMaker(dataset, split, context)(rows)
+    if not loaded.samples:
+        raise DataError(f"{dataset.reference}: no row is left: {len(rows)} were read, {_PREPROCESSED}")
+    return loaded
+
+
+class SampleMaker:
+    """Makes samples of a dataset's rows: all of them at once, or block by block."""
+
+    def __init__(self, dataset: PlannedDataset, split: Purpose, context: BuildContext) -> None:
+        self._dataset = dataset
+        self._id = f"{split}-{dataset.name}".rstrip("-")
+        self._system = (dataset.system or "").strip()
+        self._to_sample = _mapper(dataset.preprocess, context, dataset.columns.values())
+
+    def __call__(self, rows: Sequence[Row]) -> LoadedSamples:
+        """The samples of these rows.
+
+        A sample's id is the split, in a mix the dataset's name, and the position of its row: `train-000012`,
+        `train-gsm8k-000012`. Raises `DataError` that names the row and the column.
+        """
+        self._check_renames(rows)
+        samples: list[Sample] = []
+        notes: Counter[str] = Counter()
+        for row in rows:
+            mapped = self._map(row)
+            if mapped is not None:
+                notes.update(mapped.notes)
+                samples.append(replace(mapped.sample, id=f"{self._id}-{row.index:06d}"))
+        columns = frozenset(name for sample in samples for name in sample.columns)
+        return LoadedSamples(
+            samples=tuple(with_all(sample, columns) for sample in samples),
+            columns=columns,
+            dropped={_PREPROCESSED: len(rows) - len(samples)} if len(samples) < len(rows) else {},
+            warnings=tuple(f"{self._dataset.reference}: {note} ({count} rows)" for note, count in notes.items()),
+        )
+
+    def _check_renames(self, rows: Sequence[Row]) -> None:
+        try:
+            check_renames((name for row in rows for name in row.columns), self._dataset.columns)
+        except DataError as error:
+            where = f"{self._dataset.reference}: " if self._dataset.name else ""
+            raise DataError(f"{where}{error.message}", hint=error.hint) from error
+
+    def _map(self, row: Row) -> Mapped | None:
+        """The sample of a row, checked; errors say which row it is."""
+        try:
+            mapped = self._to_sample(replace(row, columns=rename(row.columns, self._dataset.columns)))
+            if mapped is None:
+                return None
+            check_names(mapped.sample.columns)
+            _check_prompt(mapped.sample)
+            sample = _named(mapped.sample, self._dataset.name)
+        except DataError as error:
+            raise DataError(f"{row.place}: {error.message}", hint=error.hint) from error
+        images = tuple(locate(image, row.folder) for image in sample.images)
+        return replace(mapped, sample=replace(with_system(sample, self._system), images=images))
+
+
+def prompt_key(sample: Sample) -> object:
+    """What makes two samples the same question."""
+    return sample.messages, sample.images
+
+
+def with_all(sample: Sample, columns: Iterable[str]) -> Sample:
+    """The sample with all of these columns, None where it had none."""
+    missing = [name for name in columns if name not in sample.columns]
+    return replace(sample, columns={**sample.columns, **dict.fromkeys(missing)}) if missing else sample
+
+
+def _mapper(
+    component: PlannedComponent | None, context: BuildContext, explicit: Collection[str]
+) -> Callable[[Row], Mapped | None]:
+    """What makes a sample of a row with renamed columns: the preprocessor, else the well-known columns."""
+    if component is None:
+        return lambda row: map_row(row.columns, explicit=explicit)
+    built = build_target(component.target, component.options_model, component.options, context)
+    if not callable(built):
+        raise PluginError(f"'{component.name}' is not a preprocessor: it is {built!r}, not a function of a row")
+    preprocess, name = cast(Preprocessor, built), component.name
+
+    def to_sample(row: Row) -> Mapped | None:
+        try:
+            sample = preprocess(dict(row.columns))
+        except GrpoError:
+            raise
+        except Exception as error:  # whatever a plugin's code raises
+            raise DataError(f"the preprocessor '{name}' failed: {describe(error)}") from error
+        if sample is not None and not isinstance(sample, Sample):
+            raise DataError(f"the preprocessor '{name}' gave {type(sample).__name__}; it must give a Sample or None")
+        return None if sample is None else Mapped(sample=sample)
+
+    return to_sample
+
+
+def _named(sample: Sample, dataset: str) -> Sample:
+    """The sample with the name of its dataset, where it is one of several."""
+    if not dataset:
+        return sample
+    if DATASET_COLUMN in sample.columns:
+        raise DataError(
+            f"column {DATASET_COLUMN}: in a mix, this column has the name of the dataset",
+            hint=f"Rename the column: --columns {DATASET_COLUMN}=row_{DATASET_COLUMN}.",
+        )
+    return replace(sample, columns={**sample.columns, DATASET_COLUMN: dataset})
+
+
+def _check_prompt(sample: Sample) -> None:
+    """Raise `DataError` for a prompt that asks nothing or cannot be encoded."""
+    if not sample.messages or sample.messages[-1].role in ("assistant", "system"):
+        roles = ", ".join(message.role for message in sample.messages) or "no message"
+        raise DataError(f"the prompt must end with a user message; it has {roles}")
+    if not sample.messages[-1].content.strip():
+        raise DataError("the last message of the prompt is empty")
+    for message in sample.messages:
+        try:
+            message.content.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise DataError(f"the prompt has half a character (a lone surrogate): {error}") from error

@@ -1,0 +1,38 @@
+"""What is wrong with the settings of a run, collected while they are resolved, instead of stopping at the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from grpo_core.errors import GrpoError, Problem, RecipeError
+
+__all__ = ["Problems"]
+
+
+class Problems:
+    """Problems with their path and who set the value there."""
+
+    def __init__(self, origins: Mapping[str, str] | None = None, problems: Sequence[Problem] = ()) -> None:
+        self.problems = list(problems)
+        self._origins = origins or {}
+
+    def add(self, path: str, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(path=path, message=message, origin=self._origin_of(path)))
+
+    @contextmanager
+    def at(self, section: str, key: str) -> Iterator[None]:
+        """Note an error of the block at `section.key`; problems that have a path of their own, below `section`."""
+        try:
+            yield
+        except RecipeError as error:
+            for problem in error.problems:
+                self.add(f"{section}.{problem.path}", problem.message)
+        except GrpoError as error:
+            self.add(f"{section}.{key}", f"{error.message}. {error.hint}" if error.hint else error.message)
+
+    def _origin_of(self, path: str) -> str | None:
+        while path and path not in self._origins:
+            path = path.rpartition(".")[0]
+        return self._origins.get(path)
