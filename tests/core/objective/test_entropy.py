@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.objective.entropy import top_entropy_masks, top_entropy_threshold
+from grpo_core.objective.entropy import counted_entropies, top_entropy_masks, top_entropy_threshold
 
 entropies = st.lists(st.integers(0, 20).map(lambda n: n / 4), min_size=1, max_size=40)
 shares = st.floats(0.01, 1.0)
@@ -38,7 +38,7 @@ def test_without_a_token_the_threshold_leaves_nothing_out() -> None:
 def test_the_masks_come_from_one_threshold_over_all_members_in_the_loss() -> None:
     # In the loss: 1, 2, 3, 4; the top half is 3 and 4. The 9s belong to a completion out of the loss.
     step = [[[1.0, 4.0], [9.0, 9.0]], [[2.0], [3.0]]]
-    masks = top_entropy_masks(step, [[True, False], [True, True]], 0.5)
+    masks = top_entropy_masks(step, top_entropy_threshold(counted_entropies(step, [[True, False], [True, True]]), 0.5))
     assert masks == (((False, True), (True, True)), ((False,), (True,)))
 
 
@@ -54,6 +54,8 @@ def test_a_share_of_the_tokens_stays_and_only_ties_add_to_it(values: list[float]
 @given(values=entropies, share=shares, data=st.data())
 def test_neither_order_nor_grouping_changes_who_stays(values: list[float], share: float, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(values)))
-    whole = top_entropy_masks([[values]], [[True]], share)[0][0]
-    first, second = top_entropy_masks([[values[cut:]], [values[:cut]]], [[True], [True]], share)
+    parts = [[values[cut:]], [values[:cut]]]
+    whole = top_entropy_masks([[values]], top_entropy_threshold(values, share))[0][0]
+    threshold = top_entropy_threshold(counted_entropies(parts, [[True], [True]]), share)
+    first, second = top_entropy_masks(parts, threshold)
     assert (*second[0], *first[0]) == whole

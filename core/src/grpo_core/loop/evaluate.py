@@ -12,58 +12,55 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from grpo_core.data.prompts import Prompt
-from grpo_core.loop.rollout import generate, make_request, sampling_params, stream_seed
-from grpo_core.protocols import RolloutBackend
+from grpo_core.loop.parts import Parts
+from grpo_core.loop.rollout import make_request, sampling_params, stream_seed
+from grpo_core.loop.scores import bring_together, roll_and_score
+from grpo_core.loop.timing import Clock
 from grpo_core.recipe.plan import LaunchPlan, PlannedReward
-from grpo_core.reward.scoring import Scorer
+from grpo_core.reward.binding import RunValues
 from grpo_core.types import EvaluationReport, Failed, RolloutRequest, ScoredGroup
 
 __all__ = ["answer", "evaluate", "pass_at_k", "success_rewards"]
 
 
-def evaluate(
-    plan: LaunchPlan, prompts: Sequence[Prompt], rollout: RolloutBackend, scorer: Scorer, *, step: int
-) -> EvaluationReport:
-    """Answer `prompts` with the weights the backend has now, and score the answers."""
-    settings = plan.recipe.evaluation
-    greedy = answer(plan, prompts, rollout, scorer, step=step, samples=0)
-    metrics = greedy_metrics(plan, greedy)
-    if settings.samples:
-        sampled = answer(plan, prompts, rollout, scorer, step=step, samples=settings.samples)
-        metrics |= sampled_metrics(plan, sampled)
-    return EvaluationReport(step=step, metrics=metrics)
+def evaluate(parts: Parts, prompts: Sequence[Prompt], *, step: int) -> EvaluationReport:
+    """Answer `prompts` with the weights the backend has now, and score the answers; every rank its share of both."""
+    plan, metrics = parts.plan, dict[str, float]()
+    with parts.ranks.stage("evaluation"):
+        greedy = answer(parts, prompts, step=step, samples=0)
+        if parts.ranks.is_first:
+            metrics |= greedy_metrics(plan, greedy)
+        if plan.recipe.evaluation.samples:
+            sampled = answer(parts, prompts, step=step, samples=plan.recipe.evaluation.samples)
+            if parts.ranks.is_first:
+                metrics |= sampled_metrics(plan, sampled)
+        return EvaluationReport(step=step, metrics=parts.ranks.from_first(metrics))
 
 
 def answer(
-    plan: LaunchPlan,
-    prompts: Sequence[Prompt],
-    rollout: RolloutBackend,
-    scorer: Scorer,
-    *,
-    step: int,
-    samples: int,
-    watched: bool = True,
+    parts: Parts, prompts: Sequence[Prompt], *, step: int, samples: int, watched: bool = True
 ) -> tuple[ScoredGroup, ...]:
-    """Greedy answers (`samples` 0, one a prompt) or sampled ones, scored, in the order of the prompts.
+    """Greedy answers (`samples` 0, one a prompt) or sampled ones, scored, in the order of the prompts; on rank 0.
 
     The random streams do not depend on the step, so answers at two steps differ by the weights alone. `watched`:
     whether too many failed scores raise `RewardError`.
     """
-    params = sampling_params(plan.recipe.rollout, greedy=samples == 0)
+    params = sampling_params(parts.plan.recipe.rollout, greedy=samples == 0)
     requests: list[RolloutRequest] = [
         make_request(
             prompt,
             n=max(samples, 1),
             params=params,
-            seed=stream_seed(plan.recipe.run.seed, "evaluation", prompt.sample.id),
+            seed=stream_seed(parts.plan.recipe.run.seed, "evaluation", prompt.sample.id),
         )
         for prompt in prompts
     ]
-    scoring = scorer.begin(step=step, epoch=0.0, progress=0.0, max_steps=max(step, 1))
-    for group in generate(rollout, requests):
-        scoring.add(group)
-    by_request = {id(scored.group.request): scored for scored in scoring.finish(watched=watched)}
-    return tuple(by_request[id(request)] for request in requests)
+    moment = RunValues(step=step, epoch=0.0, progress=0.0, max_steps=max(step, 1))
+    mine = roll_and_score(parts, requests, moment, Clock())
+    scored = bring_together(parts, requests, mine)
+    if watched and parts.ranks.is_first:
+        parts.scorer.failures.look(scored, step=step)
+    return scored
 
 
 def success_rewards(plan: LaunchPlan) -> tuple[PlannedReward, ...]:

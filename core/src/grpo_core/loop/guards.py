@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.errors import Collapse, RolloutError
+from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.types import ScoredGroup, StepReport, TokenStats, TrainBatch
 
 __all__ = ["ZeroRewardGuard", "check_finite", "check_sampler_gap"]
@@ -15,8 +16,8 @@ MAX_MEAN_GAP_NATS = 0.3
 give more than 1."""
 
 
-def check_sampler_gap(batch: TrainBatch, stats: TokenStats) -> None:
-    """Compare the trainer's log-probabilities with the engine's for the same tokens, before any update.
+def check_sampler_gap(batch: TrainBatch, stats: TokenStats, ranks: Ranks = ALONE) -> None:
+    """Compare the trainer's log-probabilities with the engine's for the same tokens of all ranks, before any update.
 
     Raises `RolloutError` with the numbers when they cannot come from the same weights and tokens.
     """
@@ -27,11 +28,13 @@ def check_sampler_gap(batch: TrainBatch, stats: TokenStats) -> None:
         for member, row in zip(group.members, rows, strict=True)
         for ours, theirs in zip(row, member.sampling_logprobs, strict=True)
     ]
-    mean = math.fsum(gaps) / len(gaps)
+    everyones = ranks.gather((math.fsum(gaps), max(gaps, default=0.0), len(gaps)))
+    tokens = sum(count for _, _, count in everyones)
+    mean, largest = math.fsum(total for total, _, _ in everyones) / tokens, max(most for _, most, _ in everyones)
     if not mean <= MAX_MEAN_GAP_NATS:
         raise RolloutError(
             f"step {batch.step}: the trainer gives the sampled tokens other log-probabilities than the rollout engine "
-            f"did: {mean:.3f} nats a token on average, {max(gaps):.3f} at most, over {len(gaps)} tokens",
+            f"did: {mean:.3f} nats a token on average, {largest:.3f} at most, over {tokens} tokens",
             hint="the engine's weights are stale, its chat template or tokenizer differs, or its log-probabilities "
             f"are shifted or in another space than it declares ({batch.logprob_space})",
         )

@@ -1,4 +1,8 @@
-"""Ctrl-C: the first one ends the run after the current step, with a checkpoint; the second one at once."""
+"""Ctrl-C: the first one ends the run after the current step, with a checkpoint; the second one at once.
+
+With several processes every one of them gets it, and they agree on the step. The same handler is how a rank's main
+thread is woken when another rank has failed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from grpo_core.ranks.ranks import ALONE, Ranks
 
 __all__ = ["Interrupt", "catch_interrupt"]
 
@@ -21,8 +27,9 @@ class Interrupt:
 
 
 @contextmanager
-def catch_interrupt() -> Iterator[Interrupt]:
-    """Turn the first SIGINT or SIGTERM into a request; the next one raises KeyboardInterrupt.
+def catch_interrupt(ranks: Ranks = ALONE) -> Iterator[Interrupt]:
+    """Turn the first SIGINT or SIGTERM into a request; the next one raises KeyboardInterrupt. Once the run has failed
+    on another rank, any of them raises that failure.
 
     Outside the main thread, where Python allows no handlers, signals keep their meaning.
     """
@@ -32,10 +39,14 @@ def catch_interrupt() -> Iterator[Interrupt]:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
+        stopped = ranks.stopped()
+        if stopped is not None:
+            raise stopped
         if interrupt.requested:
             raise KeyboardInterrupt
         interrupt.requested = True
-        logger.warning("stopping after this step, with a checkpoint; once more to stop at once")
+        if ranks.is_first:
+            logger.warning("stopping after this step, with a checkpoint; once more to stop at once")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -77,7 +77,7 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
             state = read_state(checkpoint)
             parts.trainer.restore(checkpoint / "trainer")
         parts.weights.to(state.version)
-        return evaluate(plan, prompts or prepared.train, parts.rollout, parts.scorer, step=state.step)
+        return evaluate(parts, prompts or prepared.train, step=state.step)
 
 
 def announce(plan: LaunchPlan, prepared: Prepared) -> None:

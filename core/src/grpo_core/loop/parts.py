@@ -12,6 +12,7 @@ from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.weights import WeightSync
 from grpo_core.plugins.targets import build_target
 from grpo_core.protocols import RolloutBackend, TrainerBackend
+from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.recipe.context import BackendContext
 from grpo_core.recipe.plan import LaunchPlan, PlannedComponent
 from grpo_core.reward.scoring import Scorer
@@ -38,14 +39,16 @@ class Parts:
     """Updates."""
     weights: WeightSync
     """From trainer to rollout."""
+    ranks: Ranks = ALONE
+    """The processes that train together."""
 
 
 @contextmanager
-def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared) -> Iterator[Parts]:
+def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks = ALONE) -> Iterator[Parts]:
     """Build everything, and close it again whatever happens."""
-    context = backend_context(plan, run_dir, total_steps=prepared.total_steps)
+    context = backend_context(plan, run_dir, total_steps=prepared.total_steps, ranks=ranks)
     with ExitStack() as stack:
-        scorer = stack.enter_context(open_scorer(plan, prepared, run_dir))
+        scorer = stack.enter_context(open_scorer(plan, prepared, run_dir, ranks))
         trainer = cast(TrainerBackend, build_component(plan.trainer, context))
         stack.callback(trainer.close)
         rollout = cast(RolloutBackend, build_component(plan.rollout, context))
@@ -58,13 +61,14 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared) -> Iterator[
             rollout=rollout,
             trainer=trainer,
             weights=WeightSync(trainer, rollout, plan.weights_route),
+            ranks=ranks,
         )
 
 
 @contextmanager
-def open_scorer(plan: LaunchPlan, prepared: Prepared, run_dir: Path) -> Iterator[Scorer]:
+def open_scorer(plan: LaunchPlan, prepared: Prepared, run_dir: Path, ranks: Ranks = ALONE) -> Iterator[Scorer]:
     """Build the rewards, and end their workers afterwards."""
-    context = BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir)
+    context = BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir, **_place(ranks))
     scorer = Scorer(plan.rewards, plan.recipe.scoring, prepared.columns, context)
     try:
         yield scorer
@@ -72,7 +76,7 @@ def open_scorer(plan: LaunchPlan, prepared: Prepared, run_dir: Path) -> Iterator
         scorer.close()
 
 
-def backend_context(plan: LaunchPlan, run_dir: Path, *, total_steps: int) -> BackendContext:
+def backend_context(plan: LaunchPlan, run_dir: Path, *, total_steps: int, ranks: Ranks = ALONE) -> BackendContext:
     """What a backend is told about the run."""
     return BackendContext(
         seed=plan.recipe.run.seed,
@@ -82,7 +86,18 @@ def backend_context(plan: LaunchPlan, run_dir: Path, *, total_steps: int) -> Bac
         trainer=plan.recipe.trainer,
         objective=plan.recipe.objective,
         total_updates=total_steps * plan.batch.updates_per_step,
+        **_place(ranks),
     )
+
+
+def _place(ranks: Ranks) -> dict[str, int]:
+    """Which process this is, for those who build for it."""
+    return {
+        "rank": ranks.rank,
+        "world_size": ranks.world_size,
+        "local_rank": ranks.local_rank,
+        "local_world_size": ranks.local_world_size,
+    }
 
 
 def build_component(component: PlannedComponent, context: BuildContext) -> object:

@@ -41,6 +41,6 @@ def answer_probes(parts: Parts, prompts: Sequence[Prompt], *, step: int, version
     """One row an answer, as in completions/, with `drawn` (greedy or sampled) in place of an advantage."""
     parts.weights.to(version)
     for drawn, samples in (("greedy", 0), ("sampled", 1)):
-        scored = answer(parts.plan, prompts, parts.rollout, parts.scorer, step=step, samples=samples, watched=False)
+        scored = answer(parts, prompts, step=step, samples=samples, watched=False)
         for one in scored:
             yield {"step": step, **completion_row(one, 0), "drawn": drawn}

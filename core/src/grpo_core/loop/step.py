@@ -1,9 +1,9 @@
 """One training step, as the design's line reads:
 
-    prompts → rollout → score → advantage → batches → updates → report
+    prompts → rollout → score → gather → logprobs → advantage → updates → report
 
-Weights went to the rollout backend before it. Everything that decides numbers is a function of (seed, step), so a
-step does not care what ran before it in this process.
+Weights went to the rollout backend before it. Every rank runs it on its share. Everything that decides numbers is a
+function of (seed, step), so a step does not care what ran before it in this process.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grpo_core.advantage.estimate import Estimate, estimate
-from grpo_core.data.prompts import Prompt
 from grpo_core.loop import batches, metrics
+from grpo_core.loop.batches import Share
+from grpo_core.loop.facts import Known, learn
 from grpo_core.loop.parts import Parts
-from grpo_core.loop.rollout import generate, step_requests
+from grpo_core.loop.rollout import step_requests
+from grpo_core.loop.scores import bring_together, roll_and_score
 from grpo_core.loop.timing import Clock
+from grpo_core.reward.binding import RunValues
 from grpo_core.reward.metrics import reward_metrics
-from grpo_core.types import ScoredGroup, StepReport, TrainBatch, UpdateReport
+from grpo_core.types import ScoredGroup, StepReport, UpdateReport
 
 __all__ = ["StepResult", "run_step"]
 
@@ -34,47 +37,39 @@ class StepResult:
 
 
 def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_gap: bool) -> StepResult:
-    """Run step `step` (from 1) with weights of `version` updates.
+    """Run step `step` (from 1) with weights of `version` updates, together with all other ranks.
 
     `check_gap` compares trainer and engine before anything is updated: asked for on the first step of a process.
     """
-    clock = Clock()
+    clock = Clock(parts.ranks)
     with clock("weights"):
         parts.weights.to(version)
-    prompts = parts.prepared.feed.take(step)
-    scored = roll_and_score(parts, prompts, step=step, total_steps=total_steps, clock=clock)
+    requests = step_requests(parts.plan, parts.prepared.feed.take(step), seed=parts.plan.recipe.run.seed, step=step)
+    mine = roll_and_score(parts, requests, moment_of(parts, step, total_steps), clock)
+    with clock("gather"):
+        known = learn(parts.ranks, mine)
+        parts.scorer.failures.look(known.groups, step=step)
+        scored = bring_together(parts, requests, mine)
+        share = batches.take_share(parts, known, mine, step=step)
     with clock("logprobs"):
-        batch = batches.assemble(parts.plan.recipe, scored, step=step)
-        batch = batches.attach_logprobs(parts, batch, check_gap=check_gap)
-    estimated, batch = estimate_advantages(parts, scored, batch)
+        share = batches.attach_logprobs(parts, known, share, check_gap=check_gap)
+        estimated, share = estimate_advantages(parts, known, share)
     with clock("update"):
-        updates = [parts.trainer.update(part) for part in batches.updates_of(parts.plan.recipe, batch)]
+        updates = [parts.trainer.update(part) for part in batches.updates_of(parts.plan.recipe, known, share)]
     report = make_report(parts, step, total_steps, scored, estimated, updates, clock)
     return StepResult(report=report, version=version + len(updates))
 
 
-def roll_and_score(
-    parts: Parts, prompts: Sequence[Prompt], *, step: int, total_steps: int, clock: Clock
-) -> tuple[ScoredGroup, ...]:
-    """Generate, and score each group as it arrives; in the order of the prompts."""
-    run = parts.plan.recipe.run
+def moment_of(parts: Parts, step: int, total_steps: int) -> RunValues:
+    """When it is, for rewards that ask."""
     epoch = parts.prepared.feed.epochs_before(step)
-    scoring = parts.scorer.begin(step=step, epoch=epoch, progress=step / total_steps, max_steps=total_steps)
-    requests = step_requests(parts.plan, prompts, seed=run.seed, step=step)
-    with clock("rollout"):
-        for group in generate(parts.rollout, requests):
-            scoring.add(group)
-    with clock("score"):
-        by_request = {id(scored.group.request): scored for scored in scoring.finish()}
-    return tuple(by_request[id(request)] for request in requests)
+    return RunValues(step=step, epoch=epoch, progress=step / total_steps, max_steps=total_steps)
 
 
-def estimate_advantages(parts: Parts, scored: Sequence[ScoredGroup], batch: TrainBatch) -> tuple[Estimate, TrainBatch]:
-    """Advantages of the totals, KL subtracted first where it belongs to the reward."""
-    recipe = parts.plan.recipe
-    totals = batches.penalised_totals(recipe, scored, batch)
-    estimated = estimate(totals, recipe.advantage)
-    return estimated, batches.with_advantages(batch, estimated.advantages)
+def estimate_advantages(parts: Parts, known: Known, share: Share) -> tuple[Estimate, Share]:
+    """Advantages of the totals of the whole step, KL subtracted first where it belongs to the reward."""
+    estimated = estimate(batches.penalised_totals(parts, known, share), parts.plan.recipe.advantage)
+    return estimated, batches.with_advantages(share, estimated.advantages)
 
 
 def make_report(
@@ -86,7 +81,9 @@ def make_report(
     updates: Sequence[UpdateReport],
     clock: Clock,
 ) -> StepReport:
-    """All metrics of the step under their documented names."""
+    """All metrics of the step under their documented names; rank 0 has them, it alone has all groups."""
+    if not parts.ranks.is_first:
+        return StepReport(step=step, total_steps=total_steps, metrics={})
     values: dict[str, float | None] = {
         "epoch": parts.prepared.feed.epochs_before(step + 1),
         **reward_metrics(scored),

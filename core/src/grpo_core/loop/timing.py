@@ -1,4 +1,4 @@
-"""Wall-clock seconds of the stages of a step."""
+"""Wall-clock seconds of the stages of a step, which are also what messages about waits call them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from grpo_core.ranks.ranks import ALONE, Ranks
+
 __all__ = ["Clock"]
 
 
 class Clock:
     """`with clock("rollout"): …` adds to that stage; `metrics()` gives `time/<stage>_s` and `time/step_s`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: Ranks = ALONE) -> None:
+        self._ranks = ranks
         self._started = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
@@ -20,7 +23,8 @@ class Clock:
     def __call__(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
         try:
-            yield
+            with self._ranks.stage(stage):
+                yield
         finally:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 

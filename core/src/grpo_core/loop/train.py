@@ -139,7 +139,7 @@ def evaluation_due(parts: Parts, step: int) -> bool:
 def evaluate_now(parts: Parts, progress: Progress) -> EvaluationReport:
     """Evaluate the weights as they stand."""
     parts.weights.to(progress.state.version)
-    return evaluate(parts.plan, parts.prepared.evaluation, parts.rollout, parts.scorer, step=progress.state.step)
+    return evaluate(parts, parts.prepared.evaluation, step=progress.state.step)
 
 
 def probe(parts: Parts, progress: Progress, records: Records) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["top_entropy_masks", "top_entropy_threshold"]
+__all__ = ["counted_entropies", "top_entropy_masks", "top_entropy_threshold"]
 
 
 def top_entropy_threshold(entropies: Iterable[float], share: float) -> float:
@@ -26,19 +26,22 @@ def top_entropy_threshold(entropies: Iterable[float], share: float) -> float:
     return ordered[kept - 1]
 
 
-def top_entropy_masks(
-    entropies: Sequence[Sequence[Sequence[float]]], in_loss: Sequence[Sequence[bool]], share: float
-) -> tuple[tuple[tuple[bool, ...], ...], ...]:
-    """[groups][members][T] Which tokens enter the policy term, from entropies of that shape.
-
-    The threshold is over the members that are `in_loss`; the masks of the others mean nothing.
-    """
-    counted = (
+def counted_entropies(entropies: Sequence[Sequence[Sequence[float]]], in_loss: Sequence[Sequence[bool]]) -> list[float]:
+    """Those of the tokens in the loss, out of [groups][members][T]: what the threshold is found among."""
+    return [
         entropy
         for group, flags in zip(entropies, in_loss, strict=True)
         for member, flag in zip(group, flags, strict=True)
         if flag
         for entropy in member
-    )
-    threshold = top_entropy_threshold(counted, share)
+    ]
+
+
+def top_entropy_masks(
+    entropies: Sequence[Sequence[Sequence[float]]], threshold: float
+) -> tuple[tuple[tuple[bool, ...], ...], ...]:
+    """[groups][members][T] Which tokens enter the policy term, from entropies of that shape.
+
+    The masks of members that are not in the loss mean nothing.
+    """
     return tuple(tuple(tuple(entropy >= threshold for entropy in member) for member in group) for group in entropies)

@@ -23,7 +23,7 @@ from grpo_core.objective.surrogate import cut_tokens, policy_ratio, surrogate
 from grpo_core.recipe.schema import ObjectiveSettings
 from grpo_core.types import TrainBatch
 
-__all__ = ["Denominators", "LossResult", "TokenInputs", "compute_loss"]
+__all__ = ["Denominators", "LossResult", "TokenInputs", "acts_without_advantage", "compute_loss"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,12 @@ def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: Obje
     total = (terms_BT / _denominators(mask_BT, loss.denominator, denominators)).sum()
     metrics = _token_metrics(inputs, ratio_BT, weights, cut_tokens(ratio_BT, advantages_BT, loss))
     return LossResult(loss=total, sums=measure(total, metrics))
+
+
+def acts_without_advantage(settings: ObjectiveSettings) -> bool:
+    """Whether a completion whose advantage is 0 has a gradient: KL and entropy act on all tokens, and every surrogate
+    is linear in the advantage."""
+    return settings.entropy_bonus > 0 or (settings.beta > 0 and settings.kl_in == "loss")
 
 
 def _check(inputs: TokenInputs, settings: ObjectiveSettings) -> None:

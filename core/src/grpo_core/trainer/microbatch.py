@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from grpo_core.errors import TrainerError
 from grpo_core.objective.logprobs import TokenLogprobs
-from grpo_core.objective.loss import TokenInputs
+from grpo_core.objective.loss import TokenInputs, acts_without_advantage
 from grpo_core.recipe.schema import ObjectiveSettings
 from grpo_core.types import TrainBatch, TrainMember
 
@@ -145,13 +145,10 @@ def rows_of(batch: TrainBatch) -> list[Row]:
 
 
 def rows_for_loss(batch: TrainBatch, objective: ObjectiveSettings) -> tuple[list[Row], int]:
-    """The rows whose gradient can be other than 0, and how many rows in the loss were left out.
-
-    Every surrogate is linear in the advantage, so one that is exactly 0 has no policy gradient; KL and entropy act on
-    all tokens. Rows left out stay in the denominators, which the batch carries.
-    """
+    """The rows whose gradient can be other than 0, and how many rows in the loss were left out; these stay in the
+    denominators, which the batch carries."""
     in_loss = [row for row in rows_of(batch) if row.member.in_loss]
-    if objective.entropy_bonus > 0 or (objective.beta > 0 and objective.kl_in == "loss"):
+    if acts_without_advantage(objective):
         return in_loss, 0
     kept = [row for row in in_loss if row.member.advantage != 0.0]
     return kept, len(in_loss) - len(kept)
