@@ -1,6 +1,6 @@
 """Metrics that only the loop can know."""
 
-from grpo_core.loop.metrics import completion_metrics, merge_updates
+from grpo_core.loop.metrics import completion_metrics, dataset_metrics, merge_updates
 from grpo_core.types import UpdateReport
 from tests.core.loop.make import completion, scored_group
 
@@ -37,3 +37,19 @@ def test_updates_are_merged_by_what_their_names_mean() -> None:
 
 def test_an_update_without_a_metric_is_left_out_of_its_mean() -> None:
     assert merge_updates([UpdateReport(metrics={"policy/kl": 0.5}), UpdateReport(metrics={})]) == {"policy/kl": 0.5}
+
+
+def test_each_dataset_of_a_mix_has_its_share_and_its_reward() -> None:
+    groups = [
+        scored_group([1.0, 0.0], columns={"dataset": "maths"}),
+        scored_group([0.0, None], columns={"dataset": "maths"}),
+        scored_group([None, None], columns={"dataset": "code"}),
+    ]
+    assert dataset_metrics(["maths", "code", "chat"], groups) == {
+        "data/maths/share": 2 / 3,
+        "data/maths/reward": 1 / 3,
+        "data/code/share": 1 / 3,
+        "data/code/reward": None,
+        "data/chat/share": 0.0,
+        "data/chat/reward": None,
+    }

@@ -1,0 +1,51 @@
+"""Runs on several datasets, by the real command: shares of each step, a column, metrics, resume and refusal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
+
+MIX = ("--dataset", "rows.jsonl,more.jsonl", "--dataset-weights", "0.75,0.25", "--prompts-per-step", "4")
+
+
+def make_mixed_workplace(folder: Path) -> Path:
+    """The usual one, with a second dataset that has a column of its own."""
+    make_workplace(folder)
+    rows = [{"query": f"Sing {number}", "wanted": 0, "tune": "c"} for number in range(6)]
+    (folder / "more.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+def kill_after_step_two(folder: Path) -> None:
+    """What a kill during step 4 leaves of `whole`, as `cut`."""
+    shutil.copytree(folder / "whole", folder / "cut")
+    shutil.rmtree(folder / "cut" / "final")
+    shutil.rmtree(folder / "cut" / "checkpoints" / "step-000004")
+
+
+def test_two_datasets_are_mixed_by_weight_and_resumed_bit_for_bit(tmp_path: Path) -> None:
+    make_mixed_workplace(tmp_path)
+    done = grpoctl(tmp_path, *train_arguments("whole", *MIX, "--save-steps", "2", "--eval-rows", "4"))
+    assert "mix: 75.0% rows (9 rows), 25.0% more (5 rows)" in done.stdout
+    rows = metrics_of(tmp_path / "whole")
+    assert [row["data/more/share"] for row in rows[1:]] == [0.25] * 4
+    assert {"data/rows/reward", "data/more/reward"} <= rows[1].keys()
+    columns = [row["columns"] for row in completions_of(tmp_path / "whole")]
+    assert all(set(each) == {"dataset", "wanted", "tune"} for each in columns if isinstance(each, dict))
+    kill_after_step_two(tmp_path)
+    grpoctl(tmp_path, "resume", "cut")
+    assert metrics_of(tmp_path / "cut") == metrics_of(tmp_path / "whole")
+    assert completions_of(tmp_path / "cut") == completions_of(tmp_path / "whole")
+
+
+def test_a_change_in_any_dataset_of_a_mix_is_refused_on_resume(tmp_path: Path) -> None:
+    make_mixed_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole", *MIX, "--save-steps", "2"))
+    kill_after_step_two(tmp_path)
+    text = (tmp_path / "more.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "more.jsonl").write_text(text.replace("Sing 3", "Sing three"), encoding="utf-8")
+    assert "its rows changed" in grpoctl(tmp_path, "resume", "cut", code=2).stderr
+    grpoctl(tmp_path, "resume", "cut", "--allow-changes")
