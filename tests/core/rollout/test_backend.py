@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,18 @@ def test_generating_without_weights_says_what_to_call(tmp_path: Path) -> None:
     rollout = backend(make_model_folder(tmp_path / "model"))
     with pytest.raises(RolloutError, match=r"there are no weights yet[\s\S]*share or load_weights"):
         rollout.generate([request()])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_noticed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RolloutError, match=r"rollout.options.device is cuda, and PyTorch sees no GPU"):
+        backend(make_model_folder(tmp_path / "model"), device="cuda")
+
+
+def test_a_split_group_draws_what_it_draws_undivided(tmp_path: Path) -> None:
+    rollout, _ = sharing(tmp_path)
+    whole, part = request(n=5), replace(request(n=2), first_member=3)
+    assert by_seed(list(rollout.generate([part])))[1] == by_seed(list(rollout.generate([whole])))[1][3:]
 
 
 def test_after_close_there_are_no_weights(tmp_path: Path) -> None:

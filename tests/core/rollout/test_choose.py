@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from grpo_core.rollout.choose import choose_decoder
 from grpo_core.rollout.plain import PlainDecoder
@@ -22,22 +24,40 @@ def test_known_families_share_prefixes_and_say_so(family: Family, caplog: pytest
     assert "decodes with shared prefixes" in caplog.text
 
 
-def test_attention_with_a_part_of_its_own_is_found_out() -> None:
-    with pytest.warns(RuntimeWarning, match=r"GptOssForCausalLM decodes the plain way.*a logit differs by"):
-        make = choose_decoder(make_sinks_model(), PROMPTS, prefill_tokens=100)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention_with_a_part_of_its_own_is_found_out(dtype: torch.dtype, caplog: pytest.LogCaptureFixture) -> None:
+    make = choose_decoder(make_sinks_model().to(dtype), PROMPTS, prefill_tokens=100)
     assert isinstance(make(5), PlainDecoder)
+    assert "GptOssForCausalLM decodes the plain way" in caplog.text
+    assert "with shared prefixes its log-probabilities are" in caplog.text
 
 
-def test_layers_that_are_no_attention_are_found_out() -> None:
-    with pytest.warns(RuntimeWarning, match="layers other than full and sliding-window attention"):
-        make = choose_decoder(make_linear_attention_model(), PROMPTS, prefill_tokens=100)
+def test_layers_that_are_no_attention_are_found_out(caplog: pytest.LogCaptureFixture) -> None:
+    make = choose_decoder(make_linear_attention_model(), PROMPTS, prefill_tokens=100)
     assert isinstance(make(5), PlainDecoder)
+    assert "it has layers other than full and sliding-window attention" in caplog.text
 
 
-def test_a_model_that_does_not_ask_the_attention_interface_is_found_out() -> None:
-    with pytest.warns(RuntimeWarning, match="decodes the plain way"):
-        make = choose_decoder(make_own_attention_model(), PROMPTS, prefill_tokens=100)
+def test_a_model_without_positions_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
+    make = choose_decoder(make_own_attention_model(), PROMPTS, prefill_tokens=100)
     assert isinstance(make(5), PlainDecoder)
+    assert "it takes no position ids" in caplog.text
+
+
+def test_a_model_that_does_not_ask_the_attention_interface_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Deaf(transformers.LlamaForCausalLM):  # passes nothing on to its attention
+        def forward(self, input_ids: Any, position_ids: Any, cache: Any, use_cache: bool, **_: Any) -> Any:
+            return super().forward(input_ids, position_ids=position_ids, cache=cache, use_cache=use_cache)
+
+    make = choose_decoder(Deaf(make_model("llama").config).eval(), PROMPTS, prefill_tokens=100)
+    assert isinstance(make(5), PlainDecoder)
+    assert "its attention does not take the shared prefix (KeyError: 'grpo_core_prefix_cache')" in caplog.text
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gemma2"])
+def test_low_precision_shares_prefixes_too(family: Family) -> None:
+    model = make_model(family, dtype=torch.bfloat16)
+    assert isinstance(choose_decoder(model, PROMPTS, prefill_tokens=100)(5), PrefixDecoder)
 
 
 def test_the_model_stays_as_it_was() -> None:

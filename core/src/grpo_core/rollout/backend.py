@@ -40,6 +40,7 @@ class TransformersRollout:
     def __init__(self, options: TransformersRolloutOptions, context: BackendContext) -> None:
         self._options = options
         self._context = context
+        self._device = _device(options.device)
         tokenizer = load_tokenizer(context.model)
         self._text = CompletionText(tokenizer, end_token_ids(tokenizer, context.model))
         self._context_tokens = context_length(context.model)
@@ -56,7 +57,7 @@ class TransformersRollout:
         """Copy the trainer's weights into a model of this backend's own, loaded when the first ones come."""
         if self._own_copy is None:
             dtype = _DTYPES[self._context.trainer.precision]
-            self._own_copy = load_model(self._context.model, dtype).to(_device(self._options.device))
+            self._own_copy = load_model(self._context.model, dtype).to(self._device)
         copy_weights(self._own_copy, stream)
         self._use(self._own_copy, version)
 
@@ -102,4 +103,9 @@ class TransformersRollout:
 def _device(choice: str) -> torch.device:
     if choice == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if choice == "cuda" and not torch.cuda.is_available():
+        raise RolloutError(
+            "rollout.options.device is cuda, and PyTorch sees no GPU here",
+            hint="leave it at auto, or install a build of PyTorch for this machine's driver",
+        )
     return torch.device(choice)

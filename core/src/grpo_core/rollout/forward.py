@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Decoder", "Padded", "decoding", "last_logits", "left_padded"]
+__all__ = ["Decoder", "Padded", "decoding", "last_logits", "left_padded", "takes_positions"]
 
 
 class Decoder(Protocol):
@@ -59,12 +59,17 @@ def last_logits(model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any,
     parameters = _parameters(type(model).forward)
     # Older transformers call the cache past_key_values; some families take no positions or give all logits.
     inputs["cache" if "cache" in parameters else "past_key_values"] = kv_cache
-    if "position_ids" in parameters:
+    if takes_positions(model):
         inputs["position_ids"] = positions_BT
     if "logits_to_keep" in parameters:
         inputs["logits_to_keep"] = 1
     logits_BV: Tensor = model(ids_BT, use_cache=True, **inputs).logits[:, -1]
     return logits_BV
+
+
+def takes_positions(model: Any) -> bool:
+    """Whether each token's position can be given; else they follow from mask or cache."""
+    return "position_ids" in _parameters(type(model).forward)
 
 
 @cache
