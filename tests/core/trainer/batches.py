@@ -129,7 +129,7 @@ def plain_gradient(model: Any, batch: TrainBatch, objective: ObjectiveSettings) 
         reference_logprobs_BT=padded([member.reference_logprobs for member in members]),
     )
     compute_loss(inputs, Denominators.of(batch), objective).loss.backward()
-    return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.requires_grad}
 
 
 def plain_logprobs(

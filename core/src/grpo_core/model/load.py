@@ -27,6 +27,7 @@ __all__ = [
     "context_length",
     "count_parameters",
     "disable_dropout",
+    "empty_model",
     "load_model",
     "model_config",
     "without_progress_bars",
@@ -82,10 +83,14 @@ def context_length(model: ModelSettings) -> int | None:
 
 def count_parameters(model: ModelSettings) -> int:
     """How many parameters the model has, tied ones once; from its config, without memory for a single weight."""
+    return sum(parameter.numel() for parameter in empty_model(model).parameters())
+
+
+def empty_model(model: ModelSettings) -> Any:
+    """The `PreTrainedModel` on the meta device: every weight has its name and shape and none has memory."""
     config = model_config(model)
     with torch.device("meta"):
-        empty = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
-    return sum(parameter.numel() for parameter in empty.parameters())
+        return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
 
 
 def disable_dropout(model: nn.Module) -> None:

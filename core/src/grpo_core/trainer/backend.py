@@ -20,6 +20,8 @@ from torch import Tensor, nn
 from grpo_core.backends import BackendContext
 from grpo_core.errors import Collapse, TrainerError
 from grpo_core.model.load import load_model, without_progress_bars
+from grpo_core.model.lora import add_adapter, as_reference
+from grpo_core.model.lora_weights import export, merged_weights
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.objective.loss import Denominators, compute_loss
@@ -54,20 +56,30 @@ class TorchTrainer:
         self._policy = self._load(options)
         if self._settings.gradient_checkpointing:
             _checkpoint_layers(self._policy.model)
-        self._reference = self._load(options).requires_grad_(False) if self._objective.beta > 0 else None
+        has_reference = self._objective.beta > 0 and self._settings.lora is None
+        self._reference = self._load(options).requires_grad_(False) if has_reference else None
         self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
         self._updates = 0
 
     def _load(self, options: TorchTrainerOptions) -> PolicyModule:
         model = load_model(self._context.model, DTYPES[self._settings.precision], attention=options.attention)
+        if self._settings.lora is not None:
+            add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
         return PolicyModule(model, chunk_tokens=options.chunk_tokens).to(self._device).eval()
 
     @torch.no_grad()
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
-        module = self._policy if of == "policy" else self._reference
-        if module is None:
+        if of == "policy":
+            return self._logprobs(self._policy, batch)
+        if self._objective.beta == 0:
             raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
+        if self._reference is not None:
+            return self._logprobs(self._reference, batch)
+        with as_reference(self.module()):
+            return self._logprobs(self._policy, batch)
+
+    def _logprobs(self, module: PolicyModule, batch: TrainBatch) -> TokenStats:
         raw = _needs_raw(batch)
         numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
         for rows in pack(rows_of(batch), self._settings.micro_batch_tokens):
@@ -162,6 +174,9 @@ class TorchTrainer:
     def iter_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every weight and saved buffer under its Hugging Face name, tied ones once under the first of their names."""
         model = self.module()
+        if self._settings.lora is not None:
+            yield from merged_weights(model)
+            return
         for name, parameter in model.named_parameters():
             yield name, parameter.detach()
         saved = model.state_dict().keys()
@@ -185,13 +200,19 @@ class TorchTrainer:
         self._updates = progress.updates
 
     def _state(self) -> dict[str, Tensor]:
-        """The weights in full precision, by name; the tensors themselves."""
+        """The weights in full precision, by name; the tensors themselves. With LoRA those of the adapter."""
+        if self._settings.lora is not None:
+            return dict(self._optimiser.masters)
         return {name: self._optimiser.masters.get(name, tensor) for name, tensor in self.iter_weights()}
 
     def export(self, directory: Path) -> None:
         """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        lora = self._settings.lora
         with without_progress_bars():
-            self._policy.model.save_pretrained(directory)
+            if lora is None:
+                self._policy.model.save_pretrained(directory)
+            else:
+                export(self.module(), directory, base=self._context.model.path, merge=lora.merge)
         self._tokenizer.save_pretrained(directory)
 
     def close(self) -> None:
