@@ -58,7 +58,10 @@ ROLLOUT = RolloutSpec(
 STREAMS_ONLY = RolloutSpec(name="remote", summary="", target=f"{HERE}:make", capabilities=frozenset({"weights:stream"}))
 NEEDS_ENGINE = RolloutSpec(name="engine", summary="", target=f"{HERE}:make", requires=("no-such-engine>=2 | another",))
 TRAINER = TrainerSpec(
-    name="torch", summary="", target=f"{HERE}:make", capabilities=frozenset({"weights:shared", "weights:stream"})
+    name="torch",
+    summary="",
+    target=f"{HERE}:make",
+    capabilities=frozenset({"lora", "weights:shared", "weights:stream"}),
 )
 HIDES_WEIGHTS = TrainerSpec(name="hidden", summary="", target=f"{HERE}:make", capabilities=frozenset({"weights:disk"}))
 

@@ -145,3 +145,12 @@ def test_the_best_model_is_chosen_by_a_metric_of_an_evaluation_that_takes_place(
     assert _findings(run={"save_best": "reward/mean"}, dataset=rows) == {"run.save_best": message}
     message = "there is nothing to measure 'eval/accuracy' on; set dataset.evaluation or dataset.evaluation_rows"
     assert _findings(run={"save_best": "eval/accuracy"}) == {"run.save_best": message}
+
+
+def test_an_adapter_to_go_on_with_has_its_own_shape() -> None:
+    assert _findings(trainer={"lora": {"adapter": "./a"}}) == {}
+    assert _findings(trainer={"lora": {"rank": 4, "targets": ["q_proj"]}}) == {}
+    assert _findings(trainer={"lora": {"adapter": "./a", "rank": 4, "targets": "all-linear"}}) == {
+        f"trainer.lora.{key}": f"the adapter to go on with has its own {key}; remove one of the two settings"
+        for key in ("rank", "targets")
+    }

@@ -72,6 +72,23 @@ def test_a_group_is_decoded_whole() -> None:
     assert estimate_memory(plan, _SHAPE, longest_prompt=4).parts["KV cache"] == 2 * (2 * 10) * 2 * 1 * 4 * 4
 
 
+def _with_adapter(parameters: int) -> ModelShape:
+    return ModelShape(parameters=1000, layers=2, hidden=8, kv_heads=1, head_dim=4, vocabulary=50, adapter=parameters)
+
+
+def test_of_lora_only_the_adapter_has_gradients_masters_and_averages() -> None:
+    plan = _plan(precision="bf16", lora={"rank": 2})
+    parts = estimate_memory(plan, _with_adapter(100), longest_prompt=4).parts
+    assert (parts["weights"], parts["masters"], parts["optimiser"]) == (2 * 1100, 400, 800)
+    assert parts["gradients"] == 400 + 200
+
+
+@pytest.mark.parametrize(("lora", "bytes_"), [({"rank": 2}, 0), ({"adapter": "./a"}, 400)])
+def test_the_reference_of_lora_is_at_most_another_adapter(lora: dict[str, Any], bytes_: int) -> None:
+    plan = resolve(recipe_of(objective={"beta": 0.1}, trainer={"lora": lora}), {}, host=fake_host())
+    assert estimate_memory(plan, _with_adapter(100), longest_prompt=4).parts["reference"] == bytes_
+
+
 def test_a_large_cache_sets_the_peak() -> None:
     estimate = estimate_memory(_plan(micro_batch_tokens=1), _SHAPE, longest_prompt=10**6)
     wide = estimate_memory(_plan(micro_batch_tokens=1), _SHAPE, longest_prompt=4)

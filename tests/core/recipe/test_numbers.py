@@ -50,6 +50,12 @@ def test_totals_are_hand_worked() -> None:
     assert numbers.max_generated_tokens == 2400
 
 
+def test_the_plan_tells_what_of_the_model_is_trained() -> None:
+    plan = _plan(model="acme/tiny", trainer={"lora": {"rank": 2}})
+    lines = dict(describe(plan, rows=10, evaluation_rows=5, longest_prompt=12, parameters=1234, adapter=56))
+    assert lines["model"] == "acme/tiny, 1.23 k parameters and 56 of an adapter, which is trained, fp32"
+
+
 @given(st.integers(1, 10**6), st.integers(1, 500), st.integers(1, 20))
 def test_whole_epochs_see_every_row_and_not_a_step_more(rows: int, prompts: int, epochs: int) -> None:
     steps = total_steps(recipe_of(run={"prompts_per_step": prompts, "epochs": epochs}), rows=rows)

@@ -17,6 +17,7 @@ from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.train import train
 from grpo_core.model.load import count_parameters, model_config
+from grpo_core.model.lora import trainable_parameters
 from grpo_core.recipe.memory import shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
@@ -82,7 +83,9 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
 
 def announce(plan: LaunchPlan, prepared: Prepared) -> None:
     """Print what will happen to stdout, and what was noticed to stderr."""
-    parameters = count_parameters(plan.recipe.model)
+    model, lora = plan.recipe.model, plan.recipe.trainer.lora
+    parameters = count_parameters(model)
+    adapter = None if lora is None else trainable_parameters(model, lora)
     print_plan(
         plan,
         rows=prepared.feed.rows,
@@ -90,7 +93,8 @@ def announce(plan: LaunchPlan, prepared: Prepared) -> None:
         evaluation_rows=len(prepared.evaluation),
         longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
         parameters=parameters,
-        shape=shape_of(model_config(plan.recipe.model), parameters),
+        shape=shape_of(model_config(model), parameters, adapter),
+        adapter=adapter,
     )
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -2,13 +2,14 @@
 
 With P parameters, b bytes a value (4 in fp32, 2 in bf16), L layers, H hidden size, K key-value heads of size D, V
 vocabulary, S sequences decoded at once, T tokens of the longest sequence (prompt and completion), M tokens of a
-micro-batch (at least T), C tokens of a chunk of logits:
+micro-batch (at least T), C tokens of a chunk of logits, and A parameters that are trained (P, or those of LoRA's
+adapters, which come on top of P):
 
-    weights      P b
-    masters      4 P       bf16 only: the fp32 weights that the optimiser changes
-    gradients    4 P       fp32; in bf16 beside the 2 P of the backward pass
-    optimiser    8 P       AdamW's two averages, in fp32
-    reference    P b       when beta > 0
+    weights      P b       and A b of adapters
+    masters      4 A       bf16 only: the fp32 weights that the optimiser changes
+    gradients    4 A       fp32; in bf16 beside the 2 A of the backward pass
+    optimiser    8 A       AdamW's two averages, in fp32
+    reference    P b       when beta > 0; with LoRA A b when there is an adapter to go on with, else nothing
     KV cache     2 S T L K D b
     activations  17 M H L b; with gradient checkpointing M H L b + 17 M H b
     logits       3 · 4 C V: a chunk, in fp32, with two temporaries of its size
@@ -48,6 +49,13 @@ class ModelShape:
     """Size of a head."""
     vocabulary: int
     """Logits of a token."""
+    adapter: int | None = None
+    """Parameters of LoRA's adapters, which alone are trained; None: there are none, and all are trained."""
+
+    @property
+    def trained(self) -> int:
+        """How many parameters are trained."""
+        return self.parameters if self.adapter is None else self.adapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +68,7 @@ class MemoryEstimate:
     """The larger of what a rollout and what an update needs at once."""
 
 
-def shape_of(config: object, parameters: int) -> ModelShape | None:
+def shape_of(config: object, parameters: int, adapter: int | None = None) -> ModelShape | None:
     """The shape that a Hugging Face config describes; None when it has other names for it."""
     text_config = getattr(config, "get_text_config", None)
     config = text_config() if callable(text_config) else config
@@ -77,6 +85,7 @@ def shape_of(config: object, parameters: int) -> ModelShape | None:
         kv_heads=getattr(config, "num_key_value_heads", None) or heads,
         head_dim=getattr(config, "head_dim", None) or hidden // heads,
         vocabulary=vocabulary,
+        adapter=adapter,
     )
 
 
@@ -101,14 +110,20 @@ def _value_bytes(plan: LaunchPlan) -> int:
 
 
 def _lasting(plan: LaunchPlan, shape: ModelShape) -> dict[str, int]:
-    weights = shape.parameters * _value_bytes(plan)
     is_bf16 = plan.recipe.trainer.precision == "bf16"
     return {
-        "weights": weights,
-        "masters": 4 * shape.parameters if is_bf16 else 0,
-        "optimiser": 8 * shape.parameters,
-        "reference": weights if plan.recipe.objective.beta > 0 else 0,
+        "weights": (shape.parameters + (shape.adapter or 0)) * _value_bytes(plan),
+        "masters": 4 * shape.trained if is_bf16 else 0,
+        "optimiser": 8 * shape.trained,
+        "reference": _reference(plan, shape),
     }
+
+
+def _reference(plan: LaunchPlan, shape: ModelShape) -> int:
+    lora = plan.recipe.trainer.lora
+    if plan.recipe.objective.beta == 0 or (lora is not None and lora.adapter is None):
+        return 0
+    return shape.trained * _value_bytes(plan)
 
 
 def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> int:
@@ -127,9 +142,9 @@ def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> dict[st
     kept = LAYER_VALUES * layer * shape.layers
     if trainer.gradient_checkpointing:
         kept = layer * shape.layers + LAYER_VALUES * layer
-    backward = 2 * shape.parameters if trainer.precision == "bf16" else 0
+    backward = 2 * shape.trained if trainer.precision == "bf16" else 0
     return {
-        "gradients": 4 * shape.parameters + backward,
+        "gradients": 4 * shape.trained + backward,
         "activations": kept,
         "logits": 3 * 4 * min(chunk, tokens) * shape.vocabulary,
     }

@@ -68,13 +68,15 @@ def describe(
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
+    adapter: int | None = None,
     mix: Sequence[tuple[str, float, int]] = (),
 ) -> list[tuple[str, str]]:
-    """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate, `mix` the name,
-    share and rows of each dataset."""
+    """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate, `adapter` the
+    parameters that LoRA adds, `mix` the name, share and rows of each dataset."""
     numbers, batch, recipe = derive(plan, rows=rows), plan.batch, plan.recipe
+    trained = "" if adapter is None else f" and {_short(adapter)} of an adapter, which is trained"
     lines = [
-        ("model", f"{recipe.model.path}, {_short(parameters)} parameters, {recipe.trainer.precision}"),
+        ("model", f"{recipe.model.path}, {_short(parameters)} parameters{trained}, {recipe.trainer.precision}"),
         (
             "data",
             f"{rows:,} training rows, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
@@ -111,6 +113,7 @@ def print_plan(
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
+    adapter: int | None = None,
     mix: Sequence[tuple[str, float, int]] = (),
 ) -> None:
     """Print what `describe` says to stdout; aligned on a terminal."""
@@ -125,6 +128,7 @@ def print_plan(
         longest_prompt=longest_prompt,
         parameters=parameters,
         shape=shape,
+        adapter=adapter,
         mix=mix,
     )
     console = Console(highlight=False, soft_wrap=True)
