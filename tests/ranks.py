@@ -75,13 +75,14 @@ def free_port() -> int:
 def main(scene: str, limit_s: str, *arguments: str) -> int:
     """One rank."""
     from grpo_core.errors import GrpoError
-    from grpo_core.ranks.group import open_ranks
+    from grpo_core.ranks.group import Opening, open_ranks
     from grpo_core.ranks.place import find_place
 
     module, _, name = scene.partition(":")
     function = getattr(importlib.import_module(module), name)
     try:
-        with open_ranks(find_place(os.environ), limit_s=lambda ranks: float(limit_s)) as ranks:
+        opening = Opening(wait_limit_s=float(limit_s))
+        with open_ranks(find_place(os.environ), lambda: opening) as (ranks, _):
             function(ranks, *arguments)
     except GrpoError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)

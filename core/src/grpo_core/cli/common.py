@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grpo_core.errors import UsageError
+
 if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
+    from grpo_core.ranks.place import Processes
 
-__all__ = ["JsonFlag", "PluginFiles", "load_plugins"]
+__all__ = ["Endpoint", "JsonFlag", "NodeRank", "Nodes", "PerNode", "PluginFiles", "load_plugins", "processes_of"]
 
 PluginFiles = Annotated[
     list[Path] | None,
@@ -20,6 +23,41 @@ PluginFiles = Annotated[
 """Give the parameter the default None."""
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 """Give the parameter the default False."""
+
+
+_PROCESSES = "Several processes"
+
+PerNode = Annotated[
+    int,
+    typer.Option("--nproc-per-node", metavar="N", min=1, help="Processes here: one a GPU.", rich_help_panel=_PROCESSES),
+]
+"""Give the parameter the default 1."""
+Nodes = Annotated[
+    int, typer.Option("--nnodes", metavar="N", min=1, help="Machines; start it on each.", rich_help_panel=_PROCESSES)
+]
+"""Give the parameter the default 1."""
+NodeRank = Annotated[
+    int, typer.Option("--node-rank", metavar="K", min=0, help="Which machine this is.", rich_help_panel=_PROCESSES)
+]
+"""Give the parameter the default 0."""
+Endpoint = Annotated[
+    str | None,
+    typer.Option("--rdzv-endpoint", metavar="HOST:PORT", help="Of machine 0.", rich_help_panel=_PROCESSES),
+]
+"""Give the parameter the default None."""
+
+
+def processes_of(per_node: int, nodes: int, node_rank: int, endpoint: str | None) -> Processes | None:
+    """The processes that the flags ask for; None: this one. Raises `UsageError` for flags that do not go together."""
+    from grpo_core.ranks.place import Processes
+
+    if node_rank >= nodes:
+        raise UsageError(
+            f"--node-rank is {node_rank} and --nnodes {nodes}: machines are numbered from 0 to {nodes - 1}",
+            hint="the machine that keeps the run's folder is 0",
+        )
+    processes = Processes(per_node=per_node, nodes=nodes, node_rank=node_rank, endpoint=endpoint)
+    return processes if processes.several else None
 
 
 def load_plugins(

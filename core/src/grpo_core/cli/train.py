@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNode, processes_of
 from grpo_core.cli.flags import takes_flags
 from grpo_core.errors import Problem
 
@@ -30,9 +31,23 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Stop before the model is loaded; nothing is written.")
     ] = False,
+    plan_only: Annotated[
+        bool,
+        typer.Option("--plan-only", help="Write the run's folder and stop; torchrun or srun start its processes."),
+    ] = False,
+    nproc_per_node: PerNode = 1,
+    nnodes: Nodes = 1,
+    node_rank: NodeRank = 0,
+    rdzv_endpoint: Endpoint = None,
     **flags: Any,
 ) -> None:
     """Train a model with GRPO."""
+    processes = processes_of(nproc_per_node, nnodes, node_rank, rdzv_endpoint)
+    if processes is not None and processes.node_rank > 0:
+        from grpo_core.loop.launch import start
+
+        raise typer.Exit(start(processes, ["."]))  # rank 0, on machine 0, has the plan
+
     from grpo_core.cli.planning import gather, make_plan
     from grpo_core.recipe.layers import layer_of, merge
 
@@ -43,7 +58,7 @@ def train(
 
     from grpo_core.loop.launch import launch
 
-    raise typer.Exit(launch(plan, dry_run=dry_run))
+    raise typer.Exit(launch(plan, dry_run=dry_run, plan_only=plan_only, processes=processes))
 
 
 def _run_name(recipe: str | None, model: str | None) -> str:

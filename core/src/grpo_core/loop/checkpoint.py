@@ -11,11 +11,13 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grpo_core.errors import CheckpointError
 from grpo_core.protocols import TrainerBackend
+from grpo_core.ranks.ranks import ALONE, Ranks
 
 __all__ = ["LoopState", "checkpoints_of", "export_final", "newest_checkpoint", "read_state", "save_checkpoint"]
 
@@ -35,6 +37,8 @@ class LoopState:
     """Steps in a row with no reward at all."""
     fingerprint: str
     """Of the data it was trained on."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The positions of streamed datasets."""
 
 
 def checkpoints_of(run_dir: Path) -> list[Path]:
@@ -48,25 +52,29 @@ def newest_checkpoint(run_dir: Path) -> Path | None:
     return found[-1] if found else None
 
 
-def save_checkpoint(run_dir: Path, state: LoopState, trainer: TrainerBackend, *, keep: int | None) -> Path:
+def save_checkpoint(
+    run_dir: Path, state: LoopState, trainer: TrainerBackend, *, keep: int | None, ranks: Ranks = ALONE
+) -> Path:
     """Write a checkpoint of `state` and the trainer; then remove the oldest ones beyond `keep`."""
 
     def write(folder: Path) -> None:
-        (folder / "trainer").mkdir()
         trainer.save(folder / "trainer")
-        (folder / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+        if ranks.is_first:
+            (folder / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
 
     target = run_dir / "checkpoints" / f"{_PREFIX}{state.step:06d}"
-    _write_aside(target, write)
-    for old in checkpoints_of(run_dir)[: -keep if keep else 0]:
-        shutil.rmtree(old)
+    with ranks.stage("checkpoint"):
+        _write_aside(target, write, ranks, inner="trainer")
+        for old in checkpoints_of(run_dir)[: -keep if keep else 0] if ranks.is_first else ():
+            shutil.rmtree(old)
     return target
 
 
-def export_final(run_dir: Path, trainer: TrainerBackend) -> Path:
+def export_final(run_dir: Path, trainer: TrainerBackend, *, ranks: Ranks = ALONE) -> Path:
     """Write the model in Hugging Face layout to `final/`."""
     target = run_dir / "final"
-    _write_aside(target, trainer.export)
+    with ranks.stage("export"):
+        _write_aside(target, trainer.export, ranks)
     return target
 
 
@@ -81,13 +89,19 @@ def read_state(checkpoint: Path) -> LoopState:
         ) from error
 
 
-def _write_aside(target: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a folder beside `target`, bring it to the disk, and rename it into place."""
+def _write_aside(target: Path, write: Callable[[Path], None], ranks: Ranks, *, inner: str = "") -> None:
+    """Let `write` fill a folder beside `target` (and the folder `inner` in it), on all ranks together; then rank 0
+    brings it to the disk and renames it into place."""
     aside = target.with_name(f"{_ASIDE}{target.name}")
     try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
+        if ranks.is_first:
+            shutil.rmtree(aside, ignore_errors=True)
+            (aside / inner).mkdir(parents=True)
+        ranks.gather(None)
         write(aside)
+        ranks.gather(None)
+        if not ranks.is_first:
+            return
         _sync_tree(aside)
         if target.exists():
             shutil.rmtree(target)

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
@@ -18,18 +18,22 @@ from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.train import train
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
+from grpo_core.ranks.place import Processes
 from grpo_core.recipe.memory import shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
 from grpo_core.types import EvaluationReport, RunOutcome
 
-__all__ = ["evaluate_model", "launch", "resume", "run_folder"]
+__all__ = ["check_state", "evaluate_model", "exit_code", "launch", "open_run", "resume", "run_folder", "start"]
 
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
 
-def launch(plan: LaunchPlan, *, dry_run: bool = False) -> int:
-    """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written."""
+def launch(
+    plan: LaunchPlan, *, dry_run: bool = False, plan_only: bool = False, processes: Processes | None = None
+) -> int:
+    """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written, `plan_only`
+    once the run's folder is there for processes that something else starts."""
     prepared = prepare(plan)
     announce(plan, prepared)
     if dry_run:
@@ -37,11 +41,36 @@ def launch(plan: LaunchPlan, *, dry_run: bool = False) -> int:
     run_dir = create_run_dir(plan)
     plan.write(run_dir)
     print(f"run folder: {run_dir}", flush=True)
+    if plan_only:
+        return 0
+    if processes is not None:
+        return start(processes, [str(run_dir)])
     return exit_code(train(plan, run_dir, prepared, None))
 
 
-def resume(path: Path, *, allow_changes: bool = False) -> int:
+def resume(path: Path, *, allow_changes: bool = False, processes: Processes | None = None) -> int:
     """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is."""
+    plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
+    prepared = prepare(plan, run_dir=run_dir)
+    if checkpoint is not None:
+        check_state(checkpoint, prepared, allow_changes=allow_changes)
+    for leftover in run_dir.rglob(".partial-*"):
+        shutil.rmtree(leftover)
+    announce(plan, prepared)
+    if processes is not None:
+        return start(processes, [str(path), *(["--allow-changes"] if allow_changes else [])])
+    return exit_code(train(plan, run_dir, prepared, checkpoint))
+
+
+def start(processes: Processes, arguments: Sequence[str]) -> int:
+    """Start the processes of a run on this machine; `arguments` are those of `grpo_core.worker`."""
+    from grpo_core.ranks import launcher  # torch's elastic agent, which a run of one process does without
+
+    return launcher.start(processes, arguments)
+
+
+def open_run(path: Path, *, allow_changes: bool) -> tuple[LaunchPlan, Path, Path | None]:
+    """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from."""
     run_dir, checkpoint = run_folder(path), checkpoint_in(path)
     if (path / "final").exists():
         raise CheckpointError(
@@ -51,13 +80,7 @@ def resume(path: Path, *, allow_changes: bool = False) -> int:
     plan = LaunchPlan.read(run_dir)
     if not allow_changes:
         check_versions(plan)
-    prepared = prepare(plan, run_dir=run_dir)
-    if checkpoint is not None:
-        check_state(checkpoint, prepared, allow_changes=allow_changes)
-    for leftover in run_dir.rglob(".partial-*"):
-        shutil.rmtree(leftover)
-    announce(plan, prepared)
-    return exit_code(train(plan, run_dir, prepared, checkpoint))
+    return plan, run_dir, checkpoint
 
 
 def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
@@ -89,7 +112,7 @@ def announce(plan: LaunchPlan, prepared: Prepared) -> None:
     print_plan(
         plan,
         rows=prepared.feed.rows,
-        mix=[(each.name, float(share), len(each.prompts)) for each, share in prepared.feed.sources if each.name],
+        mix=[(each.name, float(share), each.rows) for each, share in prepared.feed.sources if each.name],
         evaluation_rows=len(prepared.evaluation),
         longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
         parameters=parameters,
@@ -142,7 +165,8 @@ def checkpoint_in(path: Path) -> Path | None:
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
     """Refuse other data than the checkpoint was trained on, and a checkpoint with no steps left."""
     state = read_state(checkpoint)
-    if state.fingerprint != prepared.fingerprint and not allow_changes:
+    is_same = state.fingerprint == prepared.fingerprint and prepared.feed.restore(state.data)
+    if not is_same and not allow_changes:
         raise DataError(
             "the dataset is not the one this run was trained on: its rows changed",
             hint="bring the old rows back, or go on with the new ones by --allow-changes",

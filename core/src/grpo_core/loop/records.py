@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
-__all__ = ["Records", "completion_row", "read_metrics"]
+__all__ = ["NoRecords", "Records", "completion_row", "read_metrics"]
 
 
 class Records:
@@ -52,6 +52,24 @@ class Records:
     def _append(self, row: Mapping[str, object]) -> None:
         with self._metrics.open("a", encoding="utf-8") as file:
             file.write(_line(row))
+
+
+class NoRecords:
+    """What ranks other than the first write down."""
+
+    def cut_back(self, step: int) -> None:
+        """Nothing is there."""
+
+    def write_step(self, report: StepReport) -> None:
+        """Rank 0 does."""
+
+    def write_evaluation(self, report: EvaluationReport) -> None:
+        """Rank 0 does."""
+
+    def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
+        """Rank 0 does; here rows are made all the same, since all ranks answer."""
+        for _ in rows:
+            pass
 
 
 def read_metrics(path: Path) -> list[dict[str, object]]:

@@ -1,4 +1,5 @@
-"""The steps of a run on one rank, with evaluation, checkpoints and observers between them."""
+"""The steps of a run, with evaluation, checkpoints and observers between them. Every rank runs this; rank 0 alone
+records, watches the numbers and has observers."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ from grpo_core.loop.interrupt import Interrupt, catch_interrupt
 from grpo_core.loop.parts import Parts, open_parts
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
-from grpo_core.loop.records import Records, read_metrics
+from grpo_core.loop.records import NoRecords, Records, read_metrics
 from grpo_core.loop.step import run_step
 from grpo_core.observe.trackers import add_trackers
 from grpo_core.plugins.observers import Observers, load_observers
+from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.types import BuildContext, EvaluationReport, RunOutcome, RunStarted, StepReport
 from grpo_core.types.report import RunStatus
@@ -40,31 +42,43 @@ class Progress:
     """The latest step."""
 
 
-def train(plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path | None) -> RunOutcome:
+def train(
+    plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path | None, ranks: Ranks = ALONE
+) -> RunOutcome:
     """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end."""
-    records = Records(run_dir)
+    records = Records(run_dir) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
     records.cut_back(progress.state.step if checkpoint else -1)
-    progress.first_evaluation = recorded_evaluation(run_dir)
+    progress.first_evaluation = recorded_evaluation(run_dir) if ranks.is_first else None
+    observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
+    with catch_interrupt(ranks) as interrupt:
+        try:
+            with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
+                if checkpoint is not None:
+                    parts.trainer.restore(checkpoint / "trainer")
+                evaluate_first(parts, progress, records)
+                if progress.state.step == 0:
+                    probe(parts, progress, records)
+                observers.run_started(started(parts, progress))
+                run_steps(parts, progress, records, observers, interrupt)
+                finish(parts, progress)
+        except BaseException as error:
+            first = ranks.settle(error)
+            status: RunStatus = "interrupted" if isinstance(first, KeyboardInterrupt) else "failed"
+            observers.run_finished(outcome(run_dir, progress, status=status, message=str(first)))
+            if first is error:
+                raise
+            raise first from error
+        ended = outcome(run_dir, progress, status="interrupted" if unfinished(parts, progress) else "finished")
+        observers.run_finished(ended)
+    return ended
+
+
+def watching(plan: LaunchPlan, run_dir: Path) -> Observers:
+    """The observers and trackers of the plan."""
     observers = load_observers([(observer.distribution, observer.module) for observer in plan.observers])
     add_trackers(observers, plan.trackers, BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir))
-    try:
-        with open_parts(plan, run_dir, prepared) as parts, catch_interrupt() as interrupt:
-            if checkpoint is not None:
-                parts.trainer.restore(checkpoint / "trainer")
-            evaluate_first(parts, progress, records)
-            if progress.state.step == 0:
-                probe(parts, progress, records)
-            observers.run_started(started(parts, progress))
-            run_steps(parts, progress, records, observers, interrupt)
-            finish(parts, progress)
-    except BaseException as error:
-        status: RunStatus = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        observers.run_finished(outcome(run_dir, progress, status=status, message=str(error)))
-        raise
-    ended = outcome(run_dir, progress, status="interrupted" if unfinished(parts, progress) else "finished")
-    observers.run_finished(ended)
-    return ended
+    return observers
 
 
 def start(prepared: Prepared, checkpoint: Path | None) -> Progress:
@@ -73,6 +87,7 @@ def start(prepared: Prepared, checkpoint: Path | None) -> Progress:
         state = LoopState(step=0, version=0, zero_reward_steps=0, fingerprint=prepared.fingerprint)
         return Progress(state=state, saved_step=-1)
     state = replace(read_state(checkpoint), fingerprint=prepared.fingerprint)
+    prepared.feed.restore(state.data)
     return Progress(state=state, saved_step=state.step)
 
 
@@ -87,24 +102,32 @@ def started(parts: Parts, progress: Progress) -> RunStarted:
     )
 
 
-def evaluate_first(parts: Parts, progress: Progress, records: Records) -> None:
+def evaluate_first(parts: Parts, progress: Progress, records: Records | NoRecords) -> None:
     """The evaluation before training: what every later one is compared with."""
     if progress.state.step == 0 and parts.prepared.evaluation:
         progress.first_evaluation = progress.last_evaluation = evaluate_now(parts, progress)
         records.write_evaluation(progress.first_evaluation)
 
 
-def run_steps(parts: Parts, progress: Progress, records: Records, observers: Observers, interrupt: Interrupt) -> None:
+def run_steps(
+    parts: Parts, progress: Progress, records: Records | NoRecords, observers: Observers, interrupt: Interrupt
+) -> None:
     """All steps that are left, until the end or an interrupt."""
-    run, total = parts.plan.recipe.run, parts.prepared.total_steps
+    run, total, ranks = parts.plan.recipe.run, parts.prepared.total_steps, parts.ranks
     guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
     first = progress.state.step + 1
     for step in range(first, total + 1):
-        if interrupt.requested:
+        if any(ranks.gather(interrupt.requested)):
             return
         result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
-        guard_error = _caught(guard, result.report)
-        progress.state = replace(progress.state, step=step, version=result.version, zero_reward_steps=guard.streak)
+        guard_error = _caught(guard, result.report) if ranks.is_first else None
+        progress.state = replace(
+            progress.state,
+            step=step,
+            version=result.version,
+            zero_reward_steps=guard.streak,
+            data=parts.prepared.feed.state(),
+        )
         report = result.report
         if evaluation_due(parts, step):
             progress.last_evaluation = evaluate_now(parts, progress)
@@ -142,19 +165,21 @@ def evaluate_now(parts: Parts, progress: Progress) -> EvaluationReport:
     return evaluate(parts, parts.prepared.evaluation, step=progress.state.step)
 
 
-def probe(parts: Parts, progress: Progress, records: Records) -> None:
+def probe(parts: Parts, progress: Progress, records: Records | NoRecords) -> None:
     """Answer the probe prompts, when that is due after this step."""
     run, state = parts.plan.recipe.run, progress.state
     if probe_due(run, state.step, total_steps=parts.prepared.total_steps):
         prompts = probe_prompts(parts.prepared, run)
-        records.write_probes(state.step, answer_probes(parts, prompts, step=state.step, version=state.version))
+        with parts.ranks.stage("probes"):
+            records.write_probes(state.step, answer_probes(parts, prompts, step=state.step, version=state.version))
 
 
 def save(parts: Parts, progress: Progress) -> None:
     """Write a checkpoint, unless this step has one."""
     if progress.saved_step == progress.state.step:
         return
-    save_checkpoint(parts.run_dir, progress.state, parts.trainer, keep=parts.plan.recipe.run.save_total_limit)
+    keep = parts.plan.recipe.run.save_total_limit
+    save_checkpoint(parts.run_dir, progress.state, parts.trainer, keep=keep, ranks=parts.ranks)
     progress.saved_step = progress.state.step
 
 
@@ -162,7 +187,7 @@ def finish(parts: Parts, progress: Progress) -> None:
     """The last checkpoint, and the model itself when all steps are done."""
     save(parts, progress)
     if not unfinished(parts, progress):
-        export_final(parts.run_dir, parts.trainer)
+        export_final(parts.run_dir, parts.trainer, ranks=parts.ranks)
 
 
 def unfinished(parts: Parts, progress: Progress) -> bool:

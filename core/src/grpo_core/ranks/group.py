@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TypeVar, cast
 
@@ -22,7 +24,7 @@ from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.ranks.store import open_store
 from grpo_core.ranks.watch import Watch
 
-__all__ = ["Group", "open_ranks"]
+__all__ = ["Group", "Opening", "open_ranks"]
 
 CONNECT_LIMIT_S = 600.0
 """For all processes to come up."""
@@ -35,20 +37,30 @@ _FIRST_WORD_S = 0.3
 Value = TypeVar("Value")
 
 
-@contextmanager
-def open_ranks(place: Place | None, *, limit_s: Callable[[Ranks], float]) -> Iterator[Ranks]:
-    """The ranks of this run; None: this process alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What rank 0 tells the others before anything else, over the store."""
 
-    `limit_s` is asked for the longest wait as soon as ranks can talk, before the process group is made.
-    """
+    wait_limit_s: float
+    """No wait is longer, from then on."""
+    run: str = ""
+    """The run's folder."""
+    checkpoint: str | None = None
+    """Where it goes on from; None: it begins."""
+    plan: str = ""
+    """Its plan, as JSON."""
+
+
+@contextmanager
+def open_ranks(place: Place | None, opening: Callable[[], Opening]) -> Iterator[tuple[Ranks, Opening]]:
+    """The ranks of this run, and what rank 0 opens it with; None: this process alone. Only rank 0 calls `opening`."""
     if place is None:
-        yield ALONE
+        yield ALONE, opening()
         return
     group = Group(place)
     try:
         try:
-            group.begin(limit_s(group))
-            yield group
+            yield group, group.begin(opening)
         except BaseException as error:
             first = group.settle(error)
             if first is error:
@@ -85,21 +97,24 @@ class Group:
         self._settled: BaseException | None = None
         self._watch = Watch(board, store, lifeline, rank=place.rank, doing=self._doing)
 
-    def begin(self, limit_s: float) -> None:
-        """Make the process group, in which no wait is longer than `limit_s`."""
-        self._board.limit_s = limit_s
-        limit = timedelta(seconds=limit_s)
-        with self.stage("start"):
-            self._arrive()
-            with self._translated():
-                dist.init_process_group(
-                    _backend(self.local_rank),
-                    store=dist.PrefixStore("group", self._store.inner),  # type: ignore[attr-defined]
-                    rank=self.rank,
-                    world_size=self.world_size,
-                    timeout=limit,
-                )
-                self._objects = dist.new_group(backend="gloo", timeout=limit)
+    def begin(self, opening: Callable[[], Opening]) -> Opening:
+        """Hear from rank 0 what is to be done, and make the process group."""
+        if self.is_first:
+            self._store.set("opening", json.dumps(asdict(opening())))
+        self._arrive()
+        opened = Opening(**json.loads(self._store.get("opening")))
+        self._board.limit_s = opened.wait_limit_s
+        limit = timedelta(seconds=opened.wait_limit_s)
+        with self.stage("start"), self._translated():
+            dist.init_process_group(
+                _backend(self.local_rank),
+                store=dist.PrefixStore("group", self._store.inner),  # type: ignore[attr-defined]
+                rank=self.rank,
+                world_size=self.world_size,
+                timeout=limit,
+            )
+            self._objects = dist.new_group(backend="gloo", timeout=limit)
+        return opened
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

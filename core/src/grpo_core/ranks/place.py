@@ -1,5 +1,5 @@
-"""Which of the run's processes this one is, as its starter says: grpoctl, torchrun and deepspeed set RANK and its kin,
-srun sets SLURM_PROCID and its kin."""
+"""How many processes a run has, and which of them this one is. That is what its starter says: grpoctl, torchrun and
+deepspeed set RANK and its kin, srun sets SLURM_PROCID and its kin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from grpo_core.errors import UsageError
 
-__all__ = ["Place", "find_place"]
+__all__ = ["Place", "Processes", "find_place"]
 
 _FIRST_PORT = 20_000
 _PORTS = 20_000
@@ -33,6 +33,25 @@ class Place:
     """Of the store that all connect to."""
     agent_keeps_store: bool
     """The starter keeps the store; else rank 0 does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processes:
+    """How many processes a run has, and where this machine stands among those it runs on."""
+
+    per_node: int = 1
+    """On this machine."""
+    nodes: int = 1
+    """Machines."""
+    node_rank: int = 0
+    """This machine's number, from 0. Number 0 resolves the run and keeps the store."""
+    endpoint: str | None = None
+    """`host:port` of machine 0, where all machines meet."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one process."""
+        return self.per_node * self.nodes > 1
 
 
 def find_place(environ: Mapping[str, str]) -> Place | None:

@@ -63,7 +63,9 @@ class Watch:
             except RankError as error:  # the store is gone, and with it whoever kept it
                 self.failure = Failure(rank=self._rank, by=self._rank, message=error.message, hint=error.hint)
             if self.failure is None and self._orphaned():
-                self.failure = Failure(rank=self._rank, by=self._rank, message=f"the launcher of rank {self._rank} died")
+                self.failure = Failure(
+                    rank=self._rank, by=self._rank, message=f"the launcher of rank {self._rank} died"
+                )
         if self.failure is not None and not self._ended.is_set():
             self._stop(self.failure)
 

@@ -335,6 +335,8 @@ class RunSettings(Section):
     rows, else of the training rows, spread evenly over them; 0: none."""
     probe_every_steps: int | None = Field(default=None, ge=1)
     """Answer them every so many steps, and before the first and after the last; default: 20 times in the run."""
+    wait_limit_s: float = Field(default=1800.0, gt=0)
+    """With several processes: the run stops when one waits for another for longer than this."""
     zero_reward_patience_steps: int = Field(default=50, ge=0)
     """Stop when every total of so many steps in a row is 0; 0: never."""
 

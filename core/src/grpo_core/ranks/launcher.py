@@ -1,0 +1,169 @@
+"""Starts the processes of a run on this machine with torch's elastic agent, and waits for them.
+
+    grpoctl → start → agent → python -m grpo_core.worker RUN, once a rank
+
+The agent makes the store that ranks meet at, and ends the others when one ends badly. What is added here: how a
+process died is told to the others before they are ended, Ctrl-C is passed on, and the exit code is that of the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch.distributed as dist
+from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
+from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torch.distributed.elastic.rendezvous import RendezvousParameters
+from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import create_rdzv_handler
+
+from grpo_core.errors import GrpoError, RankError, UsageError
+from grpo_core.ranks.place import Processes
+from grpo_core.ranks.store import Store, death_key
+
+__all__ = ["start"]
+
+_WORKER = "grpo_core.worker"
+_RENDEZVOUS_LIMIT_S = 900
+_KILL_AT = 3
+"""The Ctrl-C that waits for nothing any more."""
+
+
+def start(processes: Processes, arguments: Sequence[str]) -> int:
+    """Run the worker module with `arguments` in every process of this machine; the exit code of the run."""
+    address, port = _meeting_point(processes)
+    run_id = secrets.token_hex(8)
+    parameters = RendezvousParameters(
+        backend="static",
+        endpoint=f"{address}:{port}",
+        run_id="grpo" if processes.nodes > 1 else run_id,
+        min_nodes=processes.nodes,
+        max_nodes=processes.nodes,
+        rank=processes.node_rank,
+        timeout=_RENDEZVOUS_LIMIT_S,
+    )
+    spec = WorkerSpec(
+        role="rank",
+        local_world_size=processes.per_node,
+        entrypoint=sys.executable,
+        args=("-m", _WORKER, *arguments),
+        rdzv_handler=create_rdzv_handler(parameters),
+        max_restarts=0,
+        monitor_interval=0.1,
+        master_addr=address,
+        master_port=port,
+    )
+    with _quiet_agent():
+        agent = _Agent(spec, DefaultLogsSpecs(log_dir=os.devnull))
+        with agent.passing_signals():
+            try:
+                result = agent.run()
+            except SignalException as error:
+                return 128 + int(error.sigval)
+            except RuntimeError as error:
+                raise RankError(
+                    f"machine {processes.node_rank} did not meet the others at {address}, port {port}: {error}",
+                    hint="start the same command with the same --rdzv-endpoint, an address of machine 0 and a free "
+                    f"port there, on all {processes.nodes} machines",
+                ) from error
+    return _exit_code(result)
+
+
+class _Agent(LocalElasticAgent):
+    """torch's agent, which tells how processes died and passes signals on."""
+
+    def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
+        # Before the agent looks: as soon as it sees a process that ended, it ends all others.
+        for worker in worker_group.workers:
+            how = _end_of(worker.id)
+            if how is not None:
+                self._tell(worker_group, worker.global_rank, how)
+        result: RunResult = super()._monitor_workers(worker_group)
+        return result
+
+    def _tell(self, worker_group: WorkerGroup, rank: int, how: str) -> None:
+        address, port = str(worker_group.master_addr), int(worker_group.master_port or 0)
+        store = Store(dist.TCPStore(address, port, is_master=False, wait_for_workers=False))  # type: ignore[attr-defined]
+        store.set(death_key(rank), how)
+
+    @contextmanager
+    def passing_signals(self) -> Iterator[None]:
+        """Pass SIGINT and SIGTERM on to the processes, which end the run as they should."""
+        received = 0
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            nonlocal received
+            received += 1
+            for process in self._pcontext.pids().values() if self._pcontext else ():
+                if _end_of(process) is None:
+                    os.kill(process, signal.SIGKILL if received >= _KILL_AT else number)
+            if self._pcontext is None:
+                raise KeyboardInterrupt
+
+        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _quiet_agent() -> Iterator[None]:
+    """The ranks say what happened: torch's words about processes that ended would only follow theirs. And the agent's
+    own handlers of SIGINT and SIGTERM, which end a run at once, stay away."""
+    logger = logging.getLogger("torch.distributed.elastic")
+    level, signals = logger.level, "TORCHELASTIC_SIGNALS_TO_HANDLE"
+    before: dict[str, Any] = {name: os.environ.get(name) for name in (signals, "TORCH_CPP_LOG_LEVEL")}
+    logger.setLevel(logging.CRITICAL)
+    os.environ[signals] = "SIGHUP,SIGQUIT"
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def _meeting_point(processes: Processes) -> tuple[str, int]:
+    if processes.nodes == 1:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            return "127.0.0.1", int(probe.getsockname()[1])
+    address, _, port = (processes.endpoint or "").rpartition(":")
+    if not address or not port.isdecimal():
+        raise UsageError(
+            f"--nnodes {processes.nodes} needs the place where the machines meet, and --rdzv-endpoint is "
+            f"{processes.endpoint!r}",
+            hint="give host:port, an address of machine 0 that the others reach and a port that is free there",
+        )
+    return address, int(port)
+
+
+def _end_of(pid: int) -> str | None:
+    """How a child process ended, in words, leaving it to the agent to collect; None while it runs."""
+    try:
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None  # collected already
+    if ended is None:
+        return None
+    kind = "exit code" if ended.si_code == os.CLD_EXITED else "signal"
+    return f"{kind} {ended.si_status}"
+
+
+def _exit_code(result: RunResult) -> int:
+    """That of the process that ended first among those that ended badly; death by a signal is a failed run."""
+    if not result.is_failed():
+        return 0
+    first = min(result.failures.values(), key=lambda failure: failure.timestamp)
+    return first.exitcode if first.exitcode > 0 else GrpoError.exit_code

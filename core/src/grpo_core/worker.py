@@ -1,0 +1,65 @@
+"""One process of a run that has several: `python -m grpo_core.worker RUN`, the same for grpoctl, torchrun and srun.
+
+RUN is a run's folder, or one of its checkpoints; the run begins, or goes on from there. Only rank 0 looks into it for
+the plan: the others get that from rank 0. Nothing is discovered or resolved here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from grpo_core.cli.console import print_utf8
+from grpo_core.cli.main import show_error
+from grpo_core.errors import GrpoError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one rank to its end; gives its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m grpo_core.worker", description=__doc__)
+    parser.add_argument("run", type=Path, metavar="RUN")
+    parser.add_argument("--allow-changes", action="store_true", help="as of grpoctl resume")
+    parser.add_argument("--debug", action="store_true", help="show an error's traceback")
+    given = parser.parse_args(arguments)
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings of a broken connection explain nothing
+    print_utf8()
+
+    from grpo_core.ranks.place import find_place
+
+    rank = 0
+    try:
+        place = find_place(os.environ)
+        rank = place.rank if place else 0
+        if rank:
+            logging.getLogger("grpo_core").setLevel(logging.ERROR)  # rank 0 warns of the same
+
+        from grpo_core.loop.work import work
+
+        return work(given.run, place, allow_changes=given.allow_changes)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001  the last place where one can be shown decently
+        return _show(error, rank, debug=given.debug or "GRPO_DEBUG" in os.environ)
+
+
+def _show(error: Exception, rank: int, *, debug: bool) -> int:
+    """Print an error, on one rank only: the one that it is of, or that found it out."""
+    from grpo_core.ranks.failure import PeerError, named
+
+    if isinstance(error, PeerError) and error.failure.by != rank:
+        return error.exit_code
+    if rank and isinstance(error, GrpoError):
+        error.message = named(rank, error.message)
+    elif rank:
+        print(f"rank {rank}:", file=sys.stderr)
+    return show_error(error, debug=debug)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
