@@ -48,9 +48,9 @@ def evaluate(
     flags["set_"] = [*(flags.get("set_") or ()), *_evaluation_settings(samples, pass_at)]
     layer = gather(recipe, flags, below=_run_settings(run))
     # A step is never made here; one prompt fits any dataset.
-    one_prompt = layer_of(("run", "prompts_per_step"), 1, "default", base=Path())
-    one_update = layer_of(("trainer", "minibatches"), 1, "default", base=Path())
-    plan, _ = make_plan(merge(merge(layer, one_prompt), one_update), plugin_files=flags.get("plugin"))
+    for path in (("run", "prompts_per_step"), ("run", "steps"), ("trainer", "minibatches")):
+        layer = merge(layer, layer_of(path, 1, "default", base=Path()))
+    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"))
 
     from grpo_core.loop.launch import evaluate_model
 

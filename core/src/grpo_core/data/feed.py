@@ -1,16 +1,19 @@
 """The prompts of each step: out of one dataset, or out of several by their weights.
 
-Place in the flow: samples → prompts → **feed** → rollout. What a step takes is a function of the seed and the step.
+Place in the flow: samples → prompts → **feed** → rollout. What a step takes is a function of the seed and the step;
+only a stream has a state, its position, because it can only be read forwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from grpo_core.data.prompts import Prompt
 from grpo_core.data.sampler import check_batch, draws, row_of, shares
+from grpo_core.data.stream import PromptStream
 
 __all__ = ["Feed", "PromptSet"]
 
@@ -24,7 +27,14 @@ class PromptSet:
     weight: float
     """Its share of the prompts, relative to the others."""
     prompts: tuple[Prompt, ...]
-    """In the order of their rows."""
+    """In the order of their rows; of a stream those of its first block."""
+    stream: PromptStream | None = None
+    """Where prompts come from when they are not all here."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many prompts there are; None: nobody knows."""
+        return len(self.prompts) if self.stream is None else None
 
 
 class Feed:
@@ -34,9 +44,11 @@ class Feed:
         """Raises `DataError` when a step asks a dataset for more prompts than it has."""
         self._sets = tuple(sets)
         self._prompts_per_step, self._seed = prompts_per_step, seed
+        self._streams = {each.name: each.stream for each in sets if each.stream is not None}
         self._shares = shares([each.weight for each in sets])
         for each, share in self.sources:
-            check_batch(len(each.prompts), share, prompts_per_step, name=each.name)
+            if each.stream is None:
+                check_batch(len(each.prompts), share, prompts_per_step, name=each.name)
 
     @property
     def sources(self) -> list[tuple[PromptSet, Fraction]]:
@@ -45,23 +57,37 @@ class Feed:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """All of them, one dataset after the other."""
+        """All that are known, one dataset after the other."""
         return tuple(prompt for each in self._sets for prompt in each.prompts)
 
     @property
-    def rows(self) -> int:
-        """How many prompts an epoch asks: as many as there are rows."""
-        return sum(len(each.prompts) for each in self._sets)
+    def rows(self) -> int | None:
+        """How many prompts an epoch asks: as many as there are rows. None: nobody knows, some are streamed."""
+        counts = [each.rows for each in self._sets]
+        return None if None in counts else sum(filter(None, counts))
 
     def take(self, step: int) -> list[Prompt]:
-        """The prompts of step `step`, counted from 1."""
-        taken = []
-        for draw in draws(step, shares=self._shares, prompts_per_step=self._prompts_per_step):
-            chosen = self._sets[draw.dataset]
-            row = row_of(draw.number, rows=len(chosen.prompts), seed=self._seed, name=chosen.name)
-            taken.append(chosen.prompts[row])
-        return taken
+        """The prompts of step `step`, counted from 1; with a stream, steps come in order."""
+        asked = draws(step, shares=self._shares, prompts_per_step=self._prompts_per_step)
+        return [self._prompt(self._sets[draw.dataset], draw.number) for draw in asked]
 
     def epochs_before(self, step: int) -> float:
-        """Epochs done before step `step` begins: 0.0 at step 1, 1.5 when the second epoch is half over."""
+        """Epochs done before step `step` begins: 0.0 at step 1, 1.5 when the second epoch is half over; with a stream,
+        the whole passes over it so far."""
+        if self.rows is None:
+            return float(min(stream.passes for stream in self._streams.values()))
         return (step - 1) * self._prompts_per_step / self.rows
+
+    def state(self) -> dict[str, Any]:
+        """The positions of streams, for a checkpoint; empty without any."""
+        return {name: stream.state() for name, stream in self._streams.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Go on where `state` was given; False when the rows of a stream are not what they were there."""
+        restored = [stream.restore(state[name]) for name, stream in self._streams.items() if name in state]
+        return all(restored)
+
+    def _prompt(self, chosen: PromptSet, number: int) -> Prompt:
+        if chosen.stream is not None:
+            return chosen.stream.take(number)
+        return chosen.prompts[row_of(number, rows=len(chosen.prompts), seed=self._seed, name=chosen.name)]

@@ -13,6 +13,7 @@ from random import Random
 from grpo_core.data.sampler import shares, taken_before
 from grpo_core.data.samples import LoadedSamples, load_samples, prompt_key, with_all
 from grpo_core.data.sources import without_sampling
+from grpo_core.data.stream import SampleStream, open_samples
 from grpo_core.errors import DataError
 from grpo_core.recipe.plan import LaunchPlan, PlannedDataset
 from grpo_core.types import BuildContext, Sample
@@ -29,7 +30,9 @@ class TrainingSet:
     dataset: PlannedDataset
     """Its plan."""
     samples: tuple[Sample, ...]
-    """Never empty."""
+    """All of them; of a stream those of its first block. Never empty."""
+    stream: SampleStream | None = None
+    """Where the samples come from when they are not all read."""
 
     @property
     def weight(self) -> float:
@@ -66,13 +69,14 @@ def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
     left of a dataset to train on.
     """
     seed = plan.recipe.run.seed
-    loaded = [load_samples(dataset, split="train", seed=seed, context=context) for dataset in plan.datasets]
+    opened = [_open(dataset, seed, context) for dataset in plan.datasets]
+    loaded = [each for each, _ in opened]
     columns = frozenset(name for each in loaded for name in each.columns)
-    held_out, taken_out = _load_evaluation(plan, loaded, context)
+    held_out, taken_out = _load_evaluation(plan, opened, context)
     prompts = {prompt_key(sample) for each in held_out for sample in each.samples}
-    sets = [_without(prompts, *pair, columns) for pair in zip(plan.datasets, loaded, strict=True)]
+    sets = [_without(prompts, *each, columns) for each in zip(plan.datasets, opened, strict=True)]
     evaluation = [with_all(sample, columns) for each in held_out for sample in each.samples]
-    overlap = sum(len(each.samples) for each in loaded) - sum(len(each.samples) for each in sets) - taken_out
+    overlap = sum(_left_out(each, kept) for each, kept in zip(loaded, sets, strict=True)) - taken_out
     return Data(
         sets=tuple(sets),
         evaluation=tuple(evaluation),
@@ -85,25 +89,51 @@ def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
     )
 
 
+_Opened = tuple[LoadedSamples, SampleStream | None]
+"""The samples of a dataset; or its first ones, and the stream that has the others."""
+
+
+def _open(dataset: PlannedDataset, seed: int, context: BuildContext) -> _Opened:
+    if dataset.buffer_rows is None:
+        return load_samples(dataset, split="train", seed=seed, context=context), None
+    stream = open_samples(dataset, "train", context)
+    return stream.first_block(), stream
+
+
 def _load_evaluation(
-    plan: LaunchPlan, loaded: Sequence[LoadedSamples], context: BuildContext
+    plan: LaunchPlan, opened: Sequence[_Opened], context: BuildContext
 ) -> tuple[list[LoadedSamples], int]:
-    """The evaluation samples by where they come from, and how many of them were training samples."""
+    """The evaluation samples by where they come from, and how many of them were read as training samples."""
     wanted, seed = plan.recipe.dataset.evaluation_rows, plan.recipe.run.seed
     if plan.evaluation is not None:
-        return [load_samples(plan.evaluation, split="evaluation", seed=seed, context=context, limit=wanted)], 0
+        return [_read_evaluation(plan.evaluation, seed, wanted, context)], 0
     if wanted is None:
         return [], 0
-    weights = [each.weight or len(own.samples) for each, own in zip(plan.datasets, loaded, strict=True)]
+    weights = [each.weight or len(own.samples) for each, (own, _) in zip(plan.datasets, opened, strict=True)]
     held_out, taken_out = [], 0
-    for dataset, own, count in zip(plan.datasets, loaded, taken_before(wanted, shares(weights)), strict=True):
-        if dataset.source is None:
+    counts = taken_before(wanted, shares(weights))
+    for dataset, (own, stream), count in zip(plan.datasets, opened, counts, strict=True):
+        if stream is not None:
+            held_out.append(replace(own, samples=_renamed(stream.first(count)), dropped={}, warnings=()))
+        elif dataset.source is None:
             held_out.append(_take_out(own, count, seed, dataset.reference))
             taken_out += count
         elif count:
             whole = without_sampling(dataset)
             held_out.append(load_samples(whole, split="evaluation", seed=seed, context=context, limit=count))
     return held_out, taken_out
+
+
+def _read_evaluation(dataset: PlannedDataset, seed: int, limit: int | None, context: BuildContext) -> LoadedSamples:
+    if dataset.buffer_rows is None:
+        return load_samples(dataset, split="evaluation", seed=seed, context=context, limit=limit)
+    if limit is None:
+        raise DataError(
+            f"{dataset.reference}: is streamed, so it has no last row to evaluate on",
+            hint="Set dataset.evaluation_rows, for instance --eval-rows 200, or remove streaming=true.",
+        )
+    stream = open_samples(dataset, "evaluation", context)
+    return replace(stream.first_block(), samples=stream.first(limit))
 
 
 def _take_out(loaded: LoadedSamples, wanted: int, seed: int, reference: str) -> LoadedSamples:
@@ -116,15 +146,24 @@ def _take_out(loaded: LoadedSamples, wanted: int, seed: int, reference: str) -> 
             hint=f"Take at most {len(by_prompt) - 1}, or give --eval-dataset.",
         )
     chosen = Random(f"evaluation rows {seed}").sample(list(by_prompt.values()), wanted)
-    named = [replace(sample, id=sample.id.replace("train", "evaluation", 1)) for sample in chosen]
-    in_order = tuple(sorted(named, key=lambda sample: sample.id))
+    in_order = tuple(sorted(_renamed(chosen), key=lambda sample: sample.id))
     return LoadedSamples(samples=in_order, columns=loaded.columns, dropped={})
 
 
+def _renamed(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Training samples under the ids of evaluation samples."""
+    return tuple(replace(sample, id=sample.id.replace("train", "evaluation", 1)) for sample in samples)
+
+
 def _without(
-    prompts: Collection[object], dataset: PlannedDataset, loaded: LoadedSamples, columns: Collection[str]
+    prompts: Collection[object], dataset: PlannedDataset, opened: _Opened, columns: Collection[str]
 ) -> TrainingSet:
     """The training samples whose prompt is not among `prompts`."""
+    loaded, stream = opened
+    if stream is not None:
+        stream.exclude(prompts)
+        stream.fill(columns)
+        return TrainingSet(dataset=dataset, samples=stream.first_block().samples, stream=stream)
     kept = tuple(with_all(sample, columns) for sample in loaded.samples if prompt_key(sample) not in prompts)
     if not kept:
         raise DataError(
@@ -132,6 +171,10 @@ def _without(
             hint="Evaluate on other rows: --eval-dataset with another file or ?split=test, or fewer --eval-rows.",
         )
     return TrainingSet(dataset=dataset, samples=kept)
+
+
+def _left_out(loaded: LoadedSamples, kept: TrainingSet) -> int:
+    return 0 if kept.stream is not None else len(loaded.samples) - len(kept.samples)
 
 
 def _dropped(

@@ -49,12 +49,13 @@ def render_prompts(
     *,
     max_prompt_tokens: int | None,
     over_long: OverLong,
+    may_be_empty: bool = False,
 ) -> RenderedPrompts:
     """Render and encode the prompts of all samples.
 
     A prompt of more than `max_prompt_tokens` tokens is dropped, is a `DataError` that names the sample, or loses
     tokens from its beginning, so that the question's end and the start of the assistant's turn stay. Raises
-    `DataError` when samples were given and every one is dropped.
+    `DataError` when samples were given and every one is dropped, unless that `may_be`.
     """
     texts = [_render(sample, tokenizer) for sample in samples]
     encoded = encode(texts, tokenizer)
@@ -70,7 +71,7 @@ def render_prompts(
         if over_long == "truncate":
             kept = token_ids[-max_prompt_tokens:]
             prompts.append(Prompt(sample=sample, text=tokenizer.decode(kept), token_ids=kept))
-    if samples and not prompts:
+    if samples and not prompts and not may_be_empty:
         raise _all_too_long(long, max_prompt_tokens)
     dropped = len(samples) - len(prompts)
     return RenderedPrompts(
@@ -109,7 +110,7 @@ def _warnings(
 ) -> tuple[str, ...]:
     length = None
     if long:
-        split = samples[0].id.partition("-")[0]
+        split = samples[0].id.rpartition("-")[0]
         fate = "are left out" if dropped else "lost their beginning"
         length = f"{len(long)} of {len(samples)} {split} prompts have more than {limit} tokens and {fate}"
     return tuple(warning for warning in (template_warning(tokenizer), length) if warning)

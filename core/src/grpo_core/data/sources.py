@@ -15,6 +15,7 @@ from grpo_core.plugins.faults import describe
 from grpo_core.plugins.references import Reference, check_details, parse_reference
 from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.plan import PlannedDataset
+from grpo_core.recipe.streams import STREAM_DETAILS
 
 __all__ = ["Purpose", "read_rows", "without_sampling"]
 
@@ -50,7 +51,7 @@ def _read(reference: Reference, split: Purpose) -> list[Row]:
     if reference.form == "path":
         check_details(reference, ("split",), rows=True)
         return read_path(reference.path, split=asked, purpose=split)
-    check_details(reference, ("split", "subset"), rows=True)
+    check_details(reference, ("split", "subset", *STREAM_DETAILS), rows=True)
     if reference.hub == "hf":
         return read_hub(reference.value, subset=reference.details.get("subset"), split=asked, purpose=split)
     raise DataError(

@@ -90,8 +90,8 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
     """
     prepared = prepare(plan)
     prompts = prepared.evaluation
-    if not prompts and run is not None:
-        raise DataError(f"{run} has no evaluation rows", hint="name some with --eval-dataset")
+    if not prompts and (run is not None or prepared.feed.rows is None):
+        raise DataError(f"{run or 'a stream'} has no evaluation rows", hint="name some with --eval-dataset")
     checkpoint = None if run is None else checkpoint_in(run)
     if run is not None and checkpoint is None:
         raise CheckpointError(f"{run} has no checkpoint yet", hint="evaluate its model with --model")

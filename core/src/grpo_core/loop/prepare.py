@@ -15,6 +15,7 @@ from grpo_core.data.fingerprint import fingerprint
 from grpo_core.data.preflight import preflight_warnings
 from grpo_core.data.prepare import Data, load_data
 from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
+from grpo_core.data.stream import PromptStream
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import context_length
 from grpo_core.model.tokenizer import load_tokenizer
@@ -22,7 +23,7 @@ from grpo_core.objective import presets
 from grpo_core.recipe.numbers import total_steps
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.reward.check import check_rewards, claim_warnings
-from grpo_core.types import BuildContext
+from grpo_core.types import BuildContext, Sample
 
 __all__ = ["Prepared", "prepare"]
 
@@ -63,9 +64,18 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     render = partial(
         render_prompts, tokenizer=tokenizer, max_prompt_tokens=prompt_limit(plan), over_long=recipe.dataset.over_long
     )
+
+    def render_some(samples: Sequence[Sample]) -> Sequence[Prompt]:
+        return render(samples, may_be_empty=True).prompts
+
     train, evaluation = [render(each.samples) for each in data.sets], render(data.evaluation)
     sets = [
-        PromptSet(name=each.dataset.name, weight=each.dataset.weight or len(rendered.prompts), prompts=rendered.prompts)
+        PromptSet(
+            name=each.dataset.name,
+            weight=each.dataset.weight or len(rendered.prompts),
+            prompts=rendered.prompts,
+            stream=None if each.stream is None else PromptStream(each.stream, render_some, seed=recipe.run.seed),
+        )
         for each, rendered in zip(data.sets, train, strict=True)
     ]
     feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed)

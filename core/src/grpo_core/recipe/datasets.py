@@ -20,11 +20,16 @@ from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
 from grpo_core.recipe.problems import Problems
 from grpo_core.recipe.schema import DataSettings, MixedDataset
+from grpo_core.recipe.streams import STREAM_DETAILS, buffer_rows
 from grpo_core.recipe.validate import PLACEHOLDER
 
 __all__ = ["plan_dataset", "plan_datasets", "training_datasets"]
 
-DETAILS: Mapping[Form, tuple[str, ...]] = {"path": ("split",), "hub": ("subset", "split"), "name": ()}
+DETAILS: Mapping[Form, tuple[str, ...]] = {
+    "path": ("split",),
+    "hub": ("subset", "split", *STREAM_DETAILS),
+    "name": (),
+}
 """What may follow `?`, by where rows come from; those a plugin makes are set by its options."""
 
 
@@ -168,6 +173,7 @@ def _planned(entry: MixedDataset, rows: Rows, catalog: Catalog, base: Path | Non
         reference=str(rows.reference),
         preprocess=plan_preprocess(rows, entry.preprocess, entry.options, catalog=catalog, base=base),
         source=rows.source,
+        buffer_rows=buffer_rows(rows.reference),
         columns=entry.columns or {},
         system=entry.system,
     )
@@ -188,5 +194,5 @@ def _planned_evaluation(
     is_other = rows.entry is not None and rows.entry != train.entry
     has_own_way = is_other and (data.preprocess is None or rows.is_named)
     preprocess = plan_preprocess(rows, None, {}, catalog=catalog) if has_own_way else planned.preprocess
-    own = {"weight": None, "reference": str(rows.reference), "source": rows.source}
-    return planned.model_copy(update={**own, "preprocess": preprocess})
+    own = {"weight": None, "reference": str(rows.reference), "source": rows.source, "preprocess": preprocess}
+    return planned.model_copy(update={**own, "buffer_rows": buffer_rows(rows.reference)})

@@ -37,18 +37,19 @@ class RunNumbers:
     """No more tokens than these are drawn."""
 
 
-def total_steps(recipe: Recipe, *, rows: int) -> int:
-    """How many steps a run has, at least 1.
+def total_steps(recipe: Recipe, *, rows: int | None) -> int:
+    """How many steps a run has, at least 1; `rows` None: the data is streamed, and the recipe says how many.
 
     Example: 2 epochs of 1,000 rows at 16 prompts a step are 125 steps.
     """
     if recipe.run.steps is not None:
         return recipe.run.steps
+    assert rows is not None
     epochs = Fraction(str(recipe.run.epochs or 1))  # exact: 0.1 × 30 ÷ 3 is 1, not a little more
     return max(1, ceil(epochs * rows / prompts_per_step(recipe)))
 
 
-def derive(plan: LaunchPlan, *, rows: int) -> RunNumbers:
+def derive(plan: LaunchPlan, *, rows: int | None) -> RunNumbers:
     """The totals of a run over so many training rows."""
     steps = total_steps(plan.recipe, rows=rows)
     completions = steps * plan.batch.completions_per_step
@@ -63,13 +64,13 @@ def derive(plan: LaunchPlan, *, rows: int) -> RunNumbers:
 def describe(
     plan: LaunchPlan,
     *,
-    rows: int,
+    rows: int | None,
     evaluation_rows: int,
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
     adapter: int | None = None,
-    mix: Sequence[tuple[str, float, int]] = (),
+    mix: Sequence[tuple[str, float, int | None]] = (),
 ) -> list[tuple[str, str]]:
     """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate, `adapter` the
     parameters that LoRA adds, `mix` the name, share and rows of each dataset."""
@@ -79,9 +80,9 @@ def describe(
         ("model", f"{recipe.model.path}, {_short(parameters)} parameters{trained}, {recipe.trainer.precision}"),
         (
             "data",
-            f"{rows:,} training rows, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
+            f"{_rows(rows)}, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
         ),
-        *([("mix", ", ".join(f"{share:.1%} {name} ({rows:,} rows)" for name, share, rows in mix))] if mix else []),
+        *([("mix", ", ".join(f"{share:.1%} {name} ({_rows(count)})" for name, share, count in mix))] if mix else []),
         ("rewards", ", ".join(f"{reward.weight:g} × {reward.name}" for reward in plan.rewards)),
         (
             "a step",
@@ -108,13 +109,13 @@ def describe(
 def print_plan(
     plan: LaunchPlan,
     *,
-    rows: int,
+    rows: int | None,
     evaluation_rows: int,
     longest_prompt: int,
     parameters: int,
     shape: ModelShape | None = None,
     adapter: int | None = None,
-    mix: Sequence[tuple[str, float, int]] = (),
+    mix: Sequence[tuple[str, float, int | None]] = (),
 ) -> None:
     """Print what `describe` says to stdout; aligned on a terminal."""
     from rich.console import Console
@@ -142,8 +143,12 @@ def print_plan(
     console.print(table, soft_wrap=False)
 
 
-def _why_so_many(recipe: Recipe, rows: int) -> str:
-    if recipe.run.steps is not None:
+def _rows(rows: int | None) -> str:
+    return "training rows are streamed" if rows is None else f"{rows:,} training rows"
+
+
+def _why_so_many(recipe: Recipe, rows: int | None) -> str:
+    if recipe.run.steps is not None or rows is None:
         return ""
     epochs = recipe.run.epochs or 1
     return f" = {epochs:g} epochs × {rows:,} rows ÷ {prompts_per_step(recipe)} prompts, rounded up"

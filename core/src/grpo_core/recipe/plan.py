@@ -57,6 +57,8 @@ class PlannedDataset(_Part):
     """Makes samples of rows; None: the mapping of well-known column names."""
     source: str | None = None
     """`pkg.mod:attr` of a plugin's row source; None: a file or a hub id."""
+    buffer_rows: int | None = None
+    """The rows are streamed, this many at a time; None: they are all read before the run."""
     columns: dict[str, str] = {}
     """Columns to rename before anything else, old name -> new name."""
     system: str | None = None

@@ -31,6 +31,7 @@ from grpo_core.recipe.plan import (
 )
 from grpo_core.recipe.problems import Problems
 from grpo_core.recipe.schema import Recipe, RewardEntry, RolloutSettings, RunSettings, TrainerSettings
+from grpo_core.recipe.streams import check_streams
 from grpo_core.recipe.trackers import plan_tracker, stray_options
 from grpo_core.recipe.validate import PLACEHOLDER
 
@@ -51,6 +52,7 @@ def resolve(
     found = Problems(origins, problems)
     recipe = _with_texts(recipe, found)
     datasets, evaluation = plan_datasets(recipe.dataset, found, host.catalog)
+    check_streams(recipe, datasets, found)
     rewards = tuple(filter(None, (_plan_reward(entry, found, host.catalog) for entry in recipe.rewards)))
     rollout = _plan_backend("rollout", recipe.rollout, found, host.catalog)
     trainer = _plan_backend("trainer", recipe.trainer, found, host.catalog)
