@@ -146,3 +146,9 @@ def test_weights_of_another_shape_are_refused(folder: Path) -> None:
     shapes = r"model\.embed_tokens\.weight has the shape \[272, 32\] in its files and \[300, 32\] by its config"
     with pytest.raises(RecipeError, match=shapes):
         load_model(settings(folder), torch.float32)
+
+
+def test_an_adapter_in_place_of_a_model_says_where_it_belongs(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(RecipeError, match=r"holds a LoRA adapter and no model: .* in trainer\.lora\.adapter"):
+        model_config(settings(tmp_path))

@@ -1,14 +1,15 @@
 """Loads a causal language model and answers questions about it from its config alone.
 
-Not the tokenizer (`model/tokenizer.py`) and not how logits come from hidden states (`model/head.py`). A folder never
-touches the network. Dropout is off everywhere: the policy that is trained is the one that sampled.
+A model is a folder in Hugging Face layout, a GGUF file (`model/gguf.py`) or a hub id. Not the tokenizer
+(`model/tokenizer.py`) and not how logits come from hidden states (`model/head.py`). A folder or file never touches the
+network. Dropout is off everywhere: the policy that is trained is the one that sampled.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils import logging as transformers_logging
 
 from grpo_core.errors import Problem, RecipeError
+from grpo_core.model.gguf import gguf_config, gguf_weights, is_gguf, without_gguf_bar
 from grpo_core.recipe.schema import ModelSettings
 
 __all__ = [
@@ -45,16 +47,17 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
     `RecipeError` when the path holds no complete causal language model.
     """
     config = model_config(model)
+    where = gguf_weights(model.path) if is_gguf(model.path) else _where(model)
     try:
-        with without_progress_bars():
+        with without_progress_bars(), without_gguf_bar() if is_gguf(model.path) else nullcontext():
             loaded, info = transformers.AutoModelForCausalLM.from_pretrained(
-                model.path,
                 config=config,
                 dtype=dtype,
                 attn_implementation=attention,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # so that they can be named below
-                **_where(model),
+                trust_remote_code=model.trust_remote_code,
+                **where,
             )
     except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
         _fail(model, f"the weights cannot be loaded: {_reason(error)}")
@@ -66,10 +69,7 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
 def model_config(model: ModelSettings) -> Any:
     """The model's `PreTrainedConfig`, read without its weights; `RecipeError` when it is no causal language model's."""
     _require_folder_or_id(model)
-    try:
-        config = transformers.AutoConfig.from_pretrained(model.path, **_where(model))
-    except (OSError, ValueError, ImportError) as error:
-        _fail(model, f"its config.json cannot be read: {_reason(error)}")
+    config = _read_gguf_config(model) if is_gguf(model.path) else _read_config(model)
     _require_causal(model, config)
     return config
 
@@ -124,24 +124,52 @@ def _zero_dropout_floats(attributes: dict[str, Any]) -> None:
             attributes[name] = 0.0
 
 
+def _read_config(model: ModelSettings) -> Any:
+    try:
+        return transformers.AutoConfig.from_pretrained(trust_remote_code=model.trust_remote_code, **_where(model))
+    except (OSError, ValueError, ImportError) as error:
+        _fail(model, f"its config.json cannot be read: {_reason(error)}")
+
+
+def _read_gguf_config(model: ModelSettings) -> Any:
+    try:
+        return gguf_config(model.path)
+    except Exception as error:  # noqa: BLE001 - what a damaged file raises depends on where it is damaged
+        _fail(model, f"it cannot be read as a GGUF file: {_reason(error)}")
+
+
 def _where(model: ModelSettings) -> dict[str, Any]:
     is_folder = Path(model.path).is_dir()
     return {
+        "pretrained_model_name_or_path": model.path,
         "revision": None if is_folder else model.revision,
         "local_files_only": is_folder,
-        "trust_remote_code": model.trust_remote_code,
     }
 
 
 def _require_folder_or_id(model: ModelSettings) -> None:
     path = Path(model.path)
     if path.is_dir():
-        if not (path / "config.json").is_file():
-            _fail(model, "the folder has no config.json: it is not a model in Hugging Face layout")
+        _require_config_file(model, path)
+    elif is_gguf(model.path):
+        if not path.is_file():
+            _fail(model, "there is no such file")
     elif path.exists():
-        _fail(model, "this is a file; give the folder that holds config.json and the weights")
+        _fail(model, "this is a file; give the folder that holds config.json and the weights, or a .gguf file")
     elif path.is_absolute() or model.path.startswith((".", "~")) or model.path.count("/") > 1:
         _fail(model, "there is no such folder")
+
+
+def _require_config_file(model: ModelSettings, folder: Path) -> None:
+    if (folder / "config.json").is_file():
+        return
+    if (folder / "adapter_config.json").is_file():
+        _fail(
+            model,
+            "the folder holds a LoRA adapter and no model: name its base model here, and the adapter in "
+            "trainer.lora.adapter",
+        )
+    _fail(model, "the folder has no config.json: it is not a model in Hugging Face layout")
 
 
 def _require_causal(model: ModelSettings, config: Any) -> None:

@@ -18,6 +18,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
+from grpo_core.model.gguf import gguf_end_ids, gguf_tokenizer, is_gguf
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.types import Message
 
@@ -66,14 +67,11 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
     source = model.path if model.tokenizer is None else model.tokenizer
     _require_folder_or_id(source, key)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
-            source,
-            revision=model.revision if model.tokenizer is None else None,
-            local_files_only=_is_folder(source),
-            trust_remote_code=model.trust_remote_code,
-        )
+        tokenizer = gguf_tokenizer(source) if is_gguf(source) else _load(source, model)
     except Exception as error:  # noqa: BLE001 - a damaged tokenizer.json raises a bare Exception from Rust
-        where = "the folder" if _is_folder(source) else f"the hub (a folder would be written ./{source})"
+        where = f"the hub (a folder would be written ./{source})"
+        if _is_folder(source) or is_gguf(source):
+            where = "the folder" if _is_folder(source) else "the file"
         _fail(key, source, f"no tokenizer can be loaded from {where}: {_first_line(error)}")
     if not tokenizer.get_vocab().keys() - tokenizer.get_added_vocab().keys():
         # What transformers makes of a folder with a config.json and no tokenizer files.
@@ -84,11 +82,24 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
     return tokenizer
 
 
+def _load(source: str, model: ModelSettings) -> Tokenizer:
+    return AutoTokenizer.from_pretrained(
+        source,
+        revision=model.revision if model.tokenizer is None else None,
+        local_files_only=_is_folder(source),
+        trust_remote_code=model.trust_remote_code,
+    )
+
+
 def end_token_ids(tokenizer: Tokenizer, model: ModelSettings) -> frozenset[int]:
-    """Every token that ends a completion: the tokenizer's, and those of generation_config.json and config.json.
+    """Every token that ends a completion: the tokenizer's, and those of generation_config.json and config.json, or of
+    the GGUF file.
 
     Chat models often have several: one ends a turn, another a text.
     """
+    if is_gguf(model.path):
+        own = tokenizer.eos_token_id
+        return gguf_end_ids(model.path) | ({own} if isinstance(own, int) else set())
     config = _model_json(model, "config.json")
     text_config = config.get("text_config")
     named = [
@@ -185,9 +196,13 @@ def _model_json(model: ModelSettings, name: str) -> dict[str, Any]:
 
 
 def _require_folder_or_id(source: str, key: str) -> None:
-    if Path(source).is_file():
+    is_file = Path(source).is_file()
+    if is_gguf(source):
+        if not is_file:
+            _fail(key, source, "there is no such file")
+    elif is_file:
         _fail(key, source, "this is a file; give the folder that holds tokenizer.json")
-    if not _is_folder(source) and (source.startswith(_LOCAL_STARTS) or source.count("/") > 1):
+    elif not _is_folder(source) and (source.startswith(_LOCAL_STARTS) or source.count("/") > 1):
         _fail(key, source, "there is no such folder")
 
 

@@ -57,7 +57,8 @@ class ModelSettings(Section):
     """The policy."""
 
     path: str
-    """A folder in Hugging Face layout, or a hub id. A relative path in a recipe file starts at that file."""
+    """A folder in Hugging Face layout, a `.gguf` file, `pkg:package/file.gguf` (a file that an installed Python package
+    ships), or a hub id. A relative path in a recipe file starts at that file."""
     tokenizer: str | None = None
     """Folder or hub id of the tokenizer; default: the model's own."""
     chat_template: str | None = None
