@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
+
 from grpo_core.errors import CheckpointError
 from grpo_core.loop.checkpoint import (
     LoopState,
     checkpoints_of,
-    export_final,
+    export_model,
+    good_checkpoint,
     newest_checkpoint,
     read_state,
     save_checkpoint,
@@ -19,7 +22,7 @@ from grpo_core.loop.checkpoint import (
 class FakeTrainer:
     """Writes one file, or fails half way."""
 
-    def __init__(self, error: OSError | None = None) -> None:
+    def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
     def save(self, directory: Path) -> None:
@@ -68,11 +71,32 @@ def test_a_half_written_folder_is_no_checkpoint(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path) is None
 
 
-def test_the_final_model_replaces_an_older_one_whole(tmp_path: Path) -> None:
+def test_what_a_failed_write_left_is_freed(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError):
+        save_checkpoint(tmp_path, state(10), FakeTrainer(OSError(28, "full")), keep=1)  # type: ignore[arg-type]
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_the_failure_of_a_trainers_own_writer_is_one_of_the_checkpoint(tmp_path: Path) -> None:
+    for error in (CheckpointError("its state cannot be written"), SafetensorError("its state cannot be written")):
+        with pytest.raises(CheckpointError, match="step-000010 cannot be written: its state cannot be written"):
+            save_checkpoint(tmp_path, state(10), FakeTrainer(error), keep=1)  # type: ignore[arg-type]
+
+
+def test_the_last_good_checkpoint_is_kept_beyond_the_limit(tmp_path: Path) -> None:
+    for step, good in ((5, 0), (10, 5), (15, 12), (20, 12), (25, 12)):
+        save_checkpoint(tmp_path, state(step), FakeTrainer(), keep=1, good_step=good)  # type: ignore[arg-type]
+    assert [path.name for path in checkpoints_of(tmp_path)] == ["step-000010", "step-000025"]
+    assert good_checkpoint(tmp_path, 12) == tmp_path / "checkpoints" / "step-000010"
+    assert good_checkpoint(tmp_path, 9) is None
+
+
+def test_the_model_replaces_an_older_one_whole(tmp_path: Path) -> None:
     (tmp_path / "final").mkdir()
     (tmp_path / "final" / "old").touch()
-    export_final(tmp_path, FakeTrainer())  # type: ignore[arg-type]
-    assert [path.name for path in (tmp_path / "final").iterdir()] == ["weights"]
+    export_model(tmp_path / "final", FakeTrainer(), {"README.md": "# How"})  # type: ignore[arg-type]
+    assert sorted(path.name for path in (tmp_path / "final").iterdir()) == ["README.md", "weights"]
+    assert (tmp_path / "final" / "README.md").read_text(encoding="utf-8") == "# How"
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"step": 1, "other": 2}', "[1]"])

@@ -1,9 +1,16 @@
 """metrics.jsonl and completions/: every step once, also after a resume."""
 
 import json
+import logging
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from grpo_core.errors import CheckpointError
 from grpo_core.loop.records import Records, read_metrics
 from grpo_core.types import EvaluationReport, Failed
 from tests.core.loop.make import scored_group, step_report
@@ -54,3 +61,61 @@ def test_text_of_any_language_survives(tmp_path: Path) -> None:
     group = scored_group([1.0], columns={"solution": "九"})
     Records(tmp_path).write_step(replace(step_report(), groups=(group,), advantages=((0.0,),)))
     assert "九" in (tmp_path / "completions/step-000001.jsonl").read_text(encoding="utf-8")
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """The kernel lets no file grow beyond `size` bytes: a disk that is full, for files of this process only."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_metrics_that_cannot_be_written_wait_and_are_complete_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = Records(tmp_path)
+    records.write_step(step_report(1))
+    with largest_file(60), caplog.at_level(logging.WARNING, logger="grpo_core"):
+        for step in (2, 3):
+            records.write_step(step_report(step))
+        assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [1]
+        with pytest.raises(CheckpointError, match=r"metrics.jsonl lacks the last 2 lines: File too large\s+free disk"):
+            records.finish()
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert "step-000002.jsonl cannot be written: File too large; the run goes on, files like it are lost" in told[0]
+    assert "metrics.jsonl cannot be written: File too large; the run goes on, its lines wait until" in told[1]
+    records.write_step(step_report(4))
+    records.finish()
+    assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [1, 2, 3, 4]
+    assert not (tmp_path / "completions" / "step-000002.jsonl").exists()
+
+
+def test_half_a_line_is_taken_back(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    records.write_step(step_report(1))
+    size = (tmp_path / "metrics.jsonl").stat().st_size
+    with largest_file(size + 5):
+        records.write_step(step_report(2))
+    assert (tmp_path / "metrics.jsonl").stat().st_size == size
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "completions").touch()
+    with pytest.raises(CheckpointError, match=r"run cannot be written: File exists\s+free disk space, or make"):
+        Records(tmp_path / "run")
+    (tmp_path / "other" / "metrics.partial").mkdir(parents=True)
+    with pytest.raises(CheckpointError, match=r"other cannot be written: Is a directory"):
+        Records(tmp_path / "other").cut_back(0)
+
+
+def test_a_lone_surrogate_survives(tmp_path: Path) -> None:
+    group = scored_group([1.0], columns={"solution": "a\ud800"})
+    Records(tmp_path).write_step(replace(step_report(), groups=(group,), advantages=((0.0,),)))
+    row = json.loads((tmp_path / "completions/step-000001.jsonl").read_text(encoding="utf-8"))
+    assert row["columns"] == {"solution": "a\ud800"}

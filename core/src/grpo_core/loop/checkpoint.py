@@ -2,24 +2,37 @@
 
 RUN/checkpoints/step-000100/state.json      what the loop must know
 RUN/checkpoints/step-000100/trainer/        what the trainer backend wrote
-RUN/final/                                  the model in Hugging Face layout
+RUN/final/  RUN/best/                       the model in Hugging Face layout
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError
 
 from grpo_core.errors import CheckpointError
 from grpo_core.protocols import TrainerBackend
 from grpo_core.ranks.ranks import ALONE, Ranks
 
-__all__ = ["LoopState", "checkpoints_of", "export_final", "newest_checkpoint", "read_state", "save_checkpoint"]
+__all__ = [
+    "LoopState",
+    "checkpoints_of",
+    "export_model",
+    "good_checkpoint",
+    "newest_checkpoint",
+    "read_state",
+    "save_checkpoint",
+]
+
+logger = logging.getLogger("grpo_core")
 
 _PREFIX = "step-"
 _ASIDE = ".partial-"
@@ -53,9 +66,16 @@ def newest_checkpoint(run_dir: Path) -> Path | None:
 
 
 def save_checkpoint(
-    run_dir: Path, state: LoopState, trainer: TrainerBackend, *, keep: int | None, ranks: Ranks = ALONE
+    run_dir: Path,
+    state: LoopState,
+    trainer: TrainerBackend,
+    *,
+    keep: int | None,
+    good_step: int = 0,
+    ranks: Ranks = ALONE,
 ) -> Path:
-    """Write a checkpoint of `state` and the trainer; then remove the oldest ones beyond `keep`."""
+    """Write a checkpoint of `state` and the trainer; then remove the oldest ones beyond `keep`, except the newest of
+    those up to `good_step`."""
 
     def write(folder: Path) -> None:
         trainer.save(folder / "trainer")
@@ -65,16 +85,39 @@ def save_checkpoint(
     target = run_dir / "checkpoints" / f"{_PREFIX}{state.step:06d}"
     with ranks.stage("checkpoint"):
         _write_aside(target, write, ranks, inner="trainer")
-        for old in checkpoints_of(run_dir)[: -keep if keep else 0] if ranks.is_first else ():
-            shutil.rmtree(old)
+    if keep and ranks.is_first:
+        _remove_old(run_dir, keep, good_step)
     return target
 
 
-def export_final(run_dir: Path, trainer: TrainerBackend, *, ranks: Ranks = ALONE) -> Path:
-    """Write the model in Hugging Face layout to `final/`."""
-    target = run_dir / "final"
+def good_checkpoint(run_dir: Path, good_step: int) -> Path | None:
+    """The newest checkpoint up to `good_step`."""
+    found = [path for path in checkpoints_of(run_dir) if int(path.name.removeprefix(_PREFIX)) <= good_step]
+    return found[-1] if found else None
+
+
+def _remove_old(run_dir: Path, keep: int, good_step: int) -> None:
+    good = good_checkpoint(run_dir, good_step)
+    for old in checkpoints_of(run_dir)[:-keep]:
+        if old != good:
+            aside = old.with_name(f"{_ASIDE}{old.name}")  # a kill in the middle leaves no half checkpoint
+            try:
+                old.rename(aside)
+                shutil.rmtree(aside)
+            except OSError as error:
+                logger.warning("the old checkpoint %s cannot be removed: %s", old, error.strerror or error)
+
+
+def export_model(target: Path, trainer: TrainerBackend, files: Mapping[str, str], *, ranks: Ranks = ALONE) -> Path:
+    """Write the model in Hugging Face layout to `target`, with some more text files: name -> text."""
+
+    def write(folder: Path) -> None:
+        trainer.export(folder)
+        for name, text in files.items() if ranks.is_first else ():
+            (folder / name).write_text(text, encoding="utf-8")
+
     with ranks.stage("export"):
-        _write_aside(target, trainer.export, ranks)
+        _write_aside(target, write, ranks)
     return target
 
 
@@ -91,27 +134,48 @@ def read_state(checkpoint: Path) -> LoopState:
 
 def _write_aside(target: Path, write: Callable[[Path], None], ranks: Ranks, *, inner: str = "") -> None:
     """Let `write` fill a folder beside `target` (and the folder `inner` in it), on all ranks together; then rank 0
-    brings it to the disk and renames it into place."""
+    brings it to the disk and renames it into place.
+
+    Raises `CheckpointError` on every rank when one of them cannot write, and frees what was written.
+    """
     aside = target.with_name(f"{_ASIDE}{target.name}")
-    try:
-        if ranks.is_first:
-            shutil.rmtree(aside, ignore_errors=True)
-            (aside / inner).mkdir(parents=True)
-        ranks.gather(None)
-        write(aside)
-        ranks.gather(None)
-        if not ranks.is_first:
-            return
+
+    def begin() -> None:
+        shutil.rmtree(aside, ignore_errors=True)
+        (aside / inner).mkdir(parents=True)
+
+    def end() -> None:
         _sync_tree(aside)
         if target.exists():
             shutil.rmtree(target)
         aside.rename(target)
         _sync(target.parent)
+
+    try:
+        _together(ranks, target, begin if ranks.is_first else None)
+        _together(ranks, target, lambda: write(aside))
+        _together(ranks, target, end if ranks.is_first else None)
+    except CheckpointError:
+        if ranks.is_first:
+            shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def _together(ranks: Ranks, target: Path, part: Callable[[], None] | None) -> None:
+    """Do a part of writing `target` on every rank that has one; all of them hear whether it worked."""
+    problem = None
+    try:
+        if part is not None:
+            part()
     except OSError as error:
+        problem = error.strerror or str(error)
+    except (CheckpointError, SafetensorError) as error:
+        problem = error.message if isinstance(error, CheckpointError) else str(error)
+    found = [each for each in ranks.gather(problem) if each is not None]
+    if found:
         raise CheckpointError(
-            f"{target} cannot be written: {error.strerror or error}",
-            hint="free disk space or make the folder writable, then `grpoctl resume` this run",
-        ) from error
+            f"{target} cannot be written: {found[0]}", hint="free disk space, or make the folder writable"
+        )
 
 
 def _sync_tree(folder: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpo_core.errors import GrpoError
-from grpo_core.loop.checkpoint import LoopState, export_final, read_state, save_checkpoint
+from grpo_core.loop.checkpoint import LoopState, export_model, read_state, save_checkpoint
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite
 from grpo_core.loop.interrupt import Interrupt, catch_interrupt
@@ -187,7 +187,7 @@ def finish(parts: Parts, progress: Progress) -> None:
     """The last checkpoint, and the model itself when all steps are done."""
     save(parts, progress)
     if not unfinished(parts, progress):
-        export_final(parts.run_dir, parts.trainer, ranks=parts.ranks)
+        export_model(parts.run_dir / "final", parts.trainer, {}, ranks=parts.ranks)
 
 
 def unfinished(parts: Parts, progress: Progress) -> bool:
