@@ -1,10 +1,10 @@
 """The `torch` trainer: owns the weights, gives log-probabilities, makes optimiser updates.
 
-    TrainBatch → micro-batches → policy → loss → backward, each in turn → norm → AdamW → UpdateReport
+    TrainBatch → micro-batches → policy → loss → backward, each in turn → sum over ranks → norm → AdamW → UpdateReport
 
-One process. What several need is prepared, not done: the denominators come with the batch, there is always a
-micro-batch, everything that touches weights runs inside `PolicyModule.forward`, and whether to step is decided once,
-after the last backward pass.
+On several ranks every trainer gets its share of the update, and all of them make the same number of micro-batches, the
+same step or none: the denominators come with the batch, there is always a micro-batch, and whether to step is decided
+once, from numbers that are the same everywhere.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from grpo_core.trainer.optimiser import Optimiser
 from grpo_core.trainer.options import TorchTrainerOptions
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.schedule import learning_rate
+from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, UpdateReport
 
 __all__ = ["TorchTrainer", "make"]
@@ -51,7 +52,8 @@ class TorchTrainer:
         self._context = context
         self._settings = context.trainer
         self._objective = context.objective
-        self._device = _device(options.device)
+        self._device = _device(options.device, context)
+        self._spread = Spread(world_size=context.world_size, device=self._device)
         self._tokenizer = load_tokenizer(context.model)
         self._policy = self._load(options)
         if self._settings.gradient_checkpointing:
@@ -65,7 +67,9 @@ class TorchTrainer:
         model = load_model(self._context.model, DTYPES[self._settings.precision], attention=options.attention)
         if self._settings.lora is not None:
             add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
-        return PolicyModule(model, chunk_tokens=options.chunk_tokens).to(self._device).eval()
+        policy = PolicyModule(model, chunk_tokens=options.chunk_tokens, agreed=self._spread.agrees)
+        self._spread.same(policy.to(self._device))
+        return policy.eval()
 
     @torch.no_grad()
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
@@ -82,7 +86,7 @@ class TorchTrainer:
     def _logprobs(self, module: PolicyModule, batch: TrainBatch) -> TokenStats:
         raw = _needs_raw(batch)
         numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
-        for rows in pack(rows_of(batch), self._settings.micro_batch_tokens):
+        for rows in self._spread.even(pack(rows_of(batch), self._settings.micro_batch_tokens)):
             micro = collate(rows, self._device)
             computed = module(micro.inputs, temperature=batch.temperature, raw=raw)
             kinds = [values.tolist() for values in computed if values is not None]
@@ -97,35 +101,37 @@ class TorchTrainer:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
         rows, skipped = rows_for_loss(batch, self._objective)
-        packs = pack(rows, self._settings.micro_batch_tokens)
+        packs = self._spread.even(pack(rows, self._settings.micro_batch_tokens))
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
         self._optimiser.begin()
         try:
             loss, sums, slots = self._accumulate(batch, packs)
+            self._spread.sum_gradients(self._optimiser.gradients())
             norm = self._optimiser.grad_norm()
             self._require_finite(batch, loss, norm.item())
             self._optimiser.step(rate, norm)
         finally:
             self._optimiser.end()
-        tokens = sum(row.length for row in rows)
+        tokens, slots, left_out = self._spread.total([sum(row.length for row in rows), slots, skipped])
         return UpdateReport(
             metrics={
-                **sums.finalise(),
+                **self._spread.total_sums(sums).finalise(),
                 "trainer/loss": loss,
                 "trainer/grad_norm": norm.item(),
                 "trainer/learning_rate": rate,
                 "trainer/micro_batches": float(len(packs)),
-                "trainer/tokens": float(tokens),
+                "trainer/tokens": tokens,
                 "trainer/padding_share": 1.0 - tokens / slots,
-                "trainer/skipped_sequences": float(skipped),
+                "trainer/skipped_sequences": left_out,
             }
         )
 
-    def _accumulate(self, batch: TrainBatch, packs: Sequence[Sequence[Row]]) -> tuple[float, MetricSums, int]:
-        """Forward and backward of every micro-batch: the loss of the update, the sums of its metrics, slots used."""
+    def _accumulate(self, batch: TrainBatch, packs: Sequence[Sequence[Row]]) -> tuple[float, MetricSums, float]:
+        """Forward and backward of every micro-batch: the loss of the update over all ranks; of this rank's part the
+        sums of its metrics, and slots used."""
         denominators = Denominators.of(batch)
-        sums, losses, slots = MetricSums.none(self._device), [], 0
+        sums, losses, slots = MetricSums.none(self._device), [], 0.0
         # Hugging Face layers recompute their activations in training mode only. Otherwise eval mode is safer: code that
         # a model's repository ships may hold a dropout that no setting reaches.
         self._policy.train(self._settings.gradient_checkpointing)
@@ -139,7 +145,8 @@ class TorchTrainer:
                 sums, slots = sums + result.sums, slots + micro.slots
         finally:
             self._policy.eval()
-        return torch.stack(losses).sum().item(), sums, slots
+        (loss,) = self._spread.total([torch.stack(losses).sum().item()])
+        return loss, sums, slots
 
     def _compute(self, batch: TrainBatch, micro: MicroBatch) -> TokenLogprobs:
         computed: TokenLogprobs = self._policy(
@@ -183,7 +190,9 @@ class TorchTrainer:
         yield from ((name, buffer) for name, buffer in model.named_buffers() if name in saved)
 
     def save(self, directory: Path) -> None:
-        """Write weights, AdamW's numbers and the count of updates."""
+        """Write weights, AdamW's numbers and the count of updates; rank 0 does."""
+        if self._context.rank > 0:
+            return
         progress = checkpoint.Progress(updates=self._updates, precision=self._settings.precision)
         checkpoint.write(directory, progress, self._state(), self._optimiser.state())
 
@@ -207,6 +216,8 @@ class TorchTrainer:
 
     def export(self, directory: Path) -> None:
         """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        if self._context.rank > 0:
+            return
         lora = self._settings.lora
         with without_progress_bars():
             if lora is None:
@@ -220,15 +231,18 @@ class TorchTrainer:
         del self._policy, self._reference, self._optimiser
 
 
-def _device(name: Literal["auto", "cpu", "cuda"]) -> torch.device:
+def _device(name: Literal["auto", "cpu", "cuda"], context: BackendContext) -> torch.device:
+    """Where this rank's model lives: on several ranks of a machine each has a GPU of its own."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cuda" and not torch.cuda.is_available():
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cpu":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
         raise TrainerError(
             "trainer.options.device is cuda, and PyTorch sees no GPU here",
             hint="leave it at auto, or install a build of PyTorch for this machine's driver",
         )
-    return torch.device(name)
+    return torch.device("cuda", context.local_rank)
 
 
 def _checkpoint_layers(model: Any) -> None:

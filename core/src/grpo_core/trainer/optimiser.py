@@ -55,9 +55,13 @@ class Optimiser:
                 master.grad += parameter.grad
                 parameter.grad = None
 
+    def gradients(self) -> list[Tensor]:
+        """Of all masters, in order."""
+        return [master.grad for master in self.masters.values() if master.grad is not None]
+
     def grad_norm(self) -> Tensor:
         """The 2-norm of the whole gradient, before clipping."""
-        return nn.utils.get_total_norm(self._gradients())
+        return nn.utils.get_total_norm(self.gradients())
 
     def step(self, learning_rate: float, grad_norm: Tensor) -> None:
         """Clip, step, and round the masters into the model."""
@@ -101,9 +105,6 @@ class Optimiser:
     def _order(self) -> list[str]:
         names = {id(master): name for name, master in self.masters.items()}
         return [names[id(master)] for group in self._adam.param_groups for master in group["params"]]
-
-    def _gradients(self) -> list[Tensor]:
-        return [master.grad for master in self.masters.values() if master.grad is not None]
 
 
 def _by_decay(masters: Mapping[str, Tensor], weight_decay: float) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -42,11 +42,15 @@ class PolicyModule(nn.Module):
     on, one sequence at a time. `path` says which one runs.
     """
 
-    def __init__(self, model: Any, *, chunk_tokens: int | None = None) -> None:
+    def __init__(
+        self, model: Any, *, chunk_tokens: int | None = None, agreed: Callable[[bool], bool] = lambda agrees: agrees
+    ) -> None:
+        """`agreed` says whether all ranks, which make their first call together, found what this one did."""
         super().__init__()
         self.model = model
         self.path: Literal["unchecked", "chunked", "plain"] = "unchecked"
         self._head = head_of(model)
+        self._agreed = agreed
         self._chunk_tokens = chunk_tokens or max(1, CHUNK_LOGITS // model.config.get_text_config().vocab_size)
 
     def forward(
@@ -56,7 +60,7 @@ class PolicyModule(nn.Module):
         if self.path == "plain":
             return self._plain(inputs, temperature, with_entropy_grad, raw)
         computed = self._chunked(inputs, temperature, with_entropy_grad, raw)
-        if self.path == "chunked" or self._agrees(inputs, temperature, computed):
+        if self.path == "chunked" or self._agreed(self._agrees(inputs, temperature, computed)):
             self.path = "chunked"
             return computed
         self.path = "plain"
