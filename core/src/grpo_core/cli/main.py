@@ -19,7 +19,7 @@ from grpo_core.errors import GrpoError
 
 __all__ = ["build_app", "main", "show_error"]
 
-_MODULES = ("train", "resume", "evaluate", "recipe", "datasets", "plugins")
+_MODULES = ("train", "resume", "evaluate", "report", "recipe", "datasets", "plugins")
 _INTERRUPTED = 130
 
 

@@ -1,0 +1,123 @@
+"""From run folders to the file: reads, lets every part be made, and writes it aside before it takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import UsageError
+from grpo_core.report import sections
+from grpo_core.report.answers import Answer, Samples, clipped
+from grpo_core.report.charts import charts_json, lay_out
+from grpo_core.report.completions import QUANTILES, keep_completions, summarise
+from grpo_core.report.curves import curve, metric_names, page_curves, weighted
+from grpo_core.report.findings.read import findings_of
+from grpo_core.report.page import render
+from grpo_core.report.probes import read_probes
+from grpo_core.report.run import RunFolder, open_runs
+from grpo_core.report.sections import RunParts
+
+__all__ = ["BUDGET_BYTES", "make_page", "write_report"]
+
+BUDGET_BYTES = 2_500_000
+"""Of texts of completions in the page, and again of probe answers; all runs together."""
+_MOST_NOTES = 20
+
+
+def write_report(paths: Sequence[Path], output: Path) -> tuple[RunFolder, ...]:
+    """Write the report about the runs in `paths` to the file `output`; gives the runs with what was noted about them.
+
+    Raises `UsageError` where a path is no run with metrics, or the file cannot be written.
+    """
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder", hint=f"Name a file: --output {output / 'report.html'}")
+    runs = open_runs(paths)
+    text = make_page(runs, budget_bytes=BUDGET_BYTES)
+    aside = output.with_name(f".{output.name}.partial")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(output)
+    except OSError as error:
+        raise UsageError(
+            f"{output} cannot be written: {error.strerror or error}", hint="Name another file with --output."
+        ) from error
+    return runs
+
+
+def make_page(runs: Sequence[RunFolder], *, budget_bytes: int) -> str:
+    """The page about some runs."""
+    made = [_read(run, budget_bytes=budget_bytes // len(runs)) for run in runs]
+    parts, data = [part for part, _ in made], [json for _, json in made]
+    metrics = list(dict.fromkeys(name for run in runs for name in (*metric_names(run), *weighted(run))))
+    values = {name: {value for run in runs for value in curve(run, name).values} for name in metrics}
+    plot = lay_out(metrics, [name for name, found in values.items() if len(found) == 1])
+    slots = {
+        "head": sections.head(parts),
+        "findings": sections.findings(parts),
+        "evaluation": sections.evaluation(parts),
+        "numbers": sections.numbers(parts),
+        "settings": sections.settings(parts),
+        "notes": sections.notes(parts, {name: values[name].pop() for name in plot.undrawn}),
+    }
+    page = {"runs": data, "charts": charts_json(plot), "quantiles": QUANTILES}
+    return render(title=_title(runs), parts=slots, data=page)
+
+
+def _read(run: RunFolder, *, budget_bytes: int) -> tuple[RunParts, dict[str, Any]]:
+    """Everything about one run: for the plain sections, and as data for the script."""
+    summaries = summarise(run)
+    kept = keep_completions(run, summaries, budget_bytes=budget_bytes)
+    probes = read_probes(run, budget_bytes=budget_bytes)
+    curves = page_curves(run, summaries)
+    samples = Samples()
+    json = {
+        "name": run.name,
+        **curves.json,
+        "rewards": _reward_names([*kept.answers, *probes.answers]),
+        "completions": [_json(answer, samples.place(answer)) for answer in kept.answers],
+        "probes": [
+            _json(answer, samples.place(answer), with_text=answer.step in probes.with_text) for answer in probes.answers
+        ],
+        "samples": samples.rows,
+        "said": {"curves": curves.text, "completions": kept.text if summaries else "", "probes": probes.text},
+    }
+    left_out = (curves.text, kept.text if len(kept.answers) < kept.total else "", probes.text)
+    notes = [*_first(run.notes), *filter(None, left_out)]
+    part = RunParts(run=run, summaries=summaries, findings=findings_of(run, summaries), notes=tuple(notes))
+    return part, json
+
+
+def _json(answer: Answer, sample: int, *, with_text: bool = True) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "step": answer.step,
+        "sample": sample,
+        "member": answer.member,
+        "text": clipped(answer.text) if with_text else None,
+        "tokens": answer.tokens,
+        "total": answer.total,
+        "scores": answer.scores,
+    }
+    rest = {
+        "cut": answer.truncated,
+        "advantage": answer.advantage,
+        "drawn": answer.drawn,
+        "failures": answer.failures,
+        "records": answer.records,
+    }
+    return row | {name: value for name, value in rest.items() if value not in (None, "", {}, False)}
+
+
+def _reward_names(answers: Sequence[Answer]) -> list[str]:
+    return list(dict.fromkeys(name for answer in answers for name in answer.scores))
+
+
+def _first(notes: Sequence[str]) -> list[str]:
+    if len(notes) <= _MOST_NOTES:
+        return list(notes)
+    return [*notes[:_MOST_NOTES], f"and {len(notes) - _MOST_NOTES} more of this kind"]
+
+
+def _title(runs: Sequence[RunFolder]) -> str:
+    names = [run.name for run in runs]
+    return names[0] if len(names) == 1 else f"{len(names)} runs: {', '.join(names)}"
