@@ -48,13 +48,24 @@ def test_asking_for_more_rows_than_there_are_names_their_number(file: Path) -> N
 
 
 def test_a_detail_that_a_file_does_not_have_is_an_error(file: Path) -> None:
-    with pytest.raises(UsageError, match="unknown detail 'subset'"):
-        numbers(f"{file}?subset=main")
+    with pytest.raises(UsageError, match="unknown detail 'spilt'"):
+        numbers(f"{file}?spilt=train")
+    for key in ("subset", "split"):
+        with pytest.raises(DataError, match=f"is a file, which has no {key}"):
+            numbers(f"{file}?{key}=train")
 
 
-def test_model_scope_ids_say_what_works_instead() -> None:
-    with pytest.raises(DataError, match=r"ModelScope ids cannot be read(.|\n)*hf:owner/name(.|\n)*\?path="):
-        numbers("ms:zouxuhong/Countdown-Tasks-3to4#5")
+def test_the_subsets_of_a_folder_are_the_folders_in_it(tmp_path: Path) -> None:
+    for subset, start in (("main", 0), ("hard", 100)):
+        (tmp_path / subset).mkdir()
+        write_rows(tmp_path / subset / "train-0.jsonl", [{"n": start}])
+        write_rows(tmp_path / subset / "test.jsonl", [{"n": start + 1}])
+    assert numbers(f"{tmp_path}?subset=hard") == [100]
+    assert numbers(f"{tmp_path}?subset=main&split=test") == [1]
+    with pytest.raises(DataError, match=r"has no subset 'esay'(.|\n)*there are: hard, main"):
+        numbers(f"{tmp_path}?subset=esay")
+    with pytest.raises(DataError, match=r"has no subset '\.\.'"):
+        numbers(f"{tmp_path}/main?subset=..")
 
 
 def test_a_source_makes_the_rows_of_each_split_with_options_and_seed() -> None:

@@ -47,3 +47,9 @@ def test_training_takes_the_training_split_and_either_purpose_the_only_one() -> 
 def test_an_open_choice_is_an_error_with_the_splits(available: list[str], purpose: str) -> None:
     with pytest.raises(DataError, match=r"x: has several splits: (.|\n)*\?split="):
         take_split(available, None, purpose=purpose, where="x")
+
+
+@pytest.mark.parametrize("asked", ["train[:1000]", "train[10%:]", "train+test"])
+def test_parts_and_sums_of_splits_are_refused_with_what_works_instead(asked: str) -> None:
+    with pytest.raises(DataError, match=r"is no split; parts and sums(.|\n)*#1000(.|\n)*mix"):
+        take_split(["train", "test"], asked, purpose="train", where="x")

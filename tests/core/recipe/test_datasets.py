@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from grpo_core.errors import BrokenReference, GrpoError, RecipeError, UnknownComponent, UsageError
+from grpo_core.errors import BrokenReference, GrpoError, PluginError, RecipeError, UnknownComponent, UsageError
 from grpo_core.recipe.datasets import plan_dataset
+from grpo_core.recipe.extras import EXTRAS
 from grpo_core.recipe.plan import PlannedDataset
 from grpo_core.recipe.schema import MixedDataset
 from tests.core.recipe.fakes import HERE, fake_host
@@ -15,6 +16,12 @@ _BASE = Path("/b")
 
 def _plan(text: str, **more: Any) -> PlannedDataset:
     return plan_dataset(MixedDataset(use=text, **more), catalog=_CATALOG, base=_BASE)
+
+
+@pytest.fixture
+def modelscope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for the package being installed."""
+    monkeypatch.setitem(EXTRAS, "modelscope", ("pluggy",))
 
 
 def test_a_dataset_that_makes_its_rows_names_its_source() -> None:
@@ -40,6 +47,7 @@ def test_a_registered_dataset_without_rows_of_its_own_reads_its_hub_id() -> None
 
 
 @pytest.mark.parametrize("text", ["hf:acme/sums#9", "ms:acme/sums", "acme/Shapes", "hf:ACME/shapes"])
+@pytest.mark.usefixtures("modelscope")
 def test_a_known_hub_id_brings_its_preprocessor(text: str) -> None:
     # `acme` is a plugin here, so the bare id below it is written with its prefix or found as another name
     planned = _plan(text if text != "acme/Shapes" else "hf:acme/Shapes")
@@ -56,8 +64,24 @@ def test_a_known_hub_id_brings_its_preprocessor(text: str) -> None:
         ("ms:other/rows", "ms:other/rows"),
     ],
 )
+@pytest.mark.usefixtures("modelscope")
 def test_other_rows_are_mapped_by_their_columns(text: str, reference: str) -> None:
     assert _plan(text) == PlannedDataset(reference=reference)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [("ms:acme/sums", "the same rows are hf:acme/sums"), ("ms:other/rows#5", "many datasets are on Hugging Face too")],
+)
+def test_modelscope_ids_need_its_client_or_say_what_works_instead(
+    text: str, instead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXTRAS, "modelscope", ("no-such-client>=1",))
+    with pytest.raises(PluginError, match="needs no-such-client>=1, not installed here") as caught:
+        _plan(text)
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("pip install 'grpo-core[modelscope]'; or ")
+    assert instead in caught.value.hint
 
 
 def test_a_preprocessor_may_be_chosen_for_files_and_hubs() -> None:
@@ -85,7 +109,7 @@ def test_a_preprocessor_may_be_a_function_in_a_file(tmp_path: Path) -> None:
         ("homeless", {}, UsageError, r"'homeless' has no rows of its own.*homeless\?path=./rows.jsonl"),
         ("sums", {"preprocess": "shapes"}, UsageError, "'sums' makes its own samples.*no room for 'shapes'"),
         ("sums?split=train", {}, UsageError, "unknown detail 'split'.*Known: path"),
-        ("rows.jsonl?subset=a", {}, UsageError, "unknown detail 'subset'"),
+        ("rows.jsonl?sbset=a", {}, UsageError, "Did you mean 'subset'"),
         ("hf:a/b?slpit=a", {}, UsageError, "Did you mean 'split'"),
         ("rows.jsonl", {"preprocess": "./a.txt"}, UsageError, "cannot be a preprocessor"),
         ("rows.jsonl", {"preprocess": "nothing"}, UnknownComponent, "no plugin registers a dataset 'nothing'"),

@@ -137,7 +137,8 @@ def test_other_evaluation_rows_take_the_shared_settings() -> None:
         ),
         (
             {"mix": [{"use": "a", "weight": 1}, "b"]},
-            "dataset.mix.b: a dataset without a weight among some with one; give every one a weight, or none (r.yaml:1)",
+            "dataset.mix.b: a dataset without a weight among some with one; give every one a weight, or none "
+            "(r.yaml:1)",
         ),
         ({"mix": [{"use": "a", "weight": 0}]}, "dataset.mix.a.weight: must be more than 0, not 0 (r.yaml:1)"),
         ({"mix": [{"use": "a", "wieght": 1}]}, "dataset.mix.a.wieght: unknown key; did you mean 'weight'? (r.yaml:1)"),

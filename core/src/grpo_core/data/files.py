@@ -21,15 +21,21 @@ __all__ = ["SUFFIXES", "read_path"]
 _LONGEST_CELL_BYTES = 2**30
 
 
-def read_path(path: Path, *, split: str | None, purpose: str) -> list[Row]:
+def read_path(path: Path, *, split: str | None, purpose: str, subset: str | None = None) -> list[Row]:
     """Read a file, or all files of a folder in the order of their names.
 
-    `split` picks files of a folder by their name (`train-0001.parquet`, `train/`); `purpose` is `train` or
-    `evaluation` and decides when the files belong to several splits and none was named.
+    `subset` is a folder in it. `split` picks files of a folder by their name (`train-0001.parquet`, `train/`);
+    `purpose` is `train` or `evaluation` and decides when the files belong to several splits and none was named.
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder")
-    files = _files_of(path, split, purpose) if path.is_dir() else [_known(path)]
+    if not path.is_dir() and (subset or split):
+        raise DataError(
+            f"{path}: is a file, which has no {'subset' if subset else 'split'}",
+            hint="Subsets and splits are those of a folder; remove it, or name the folder.",
+        )
+    folder = _subset_of(path, subset) if subset else path
+    files = _files_of(folder, split, purpose) if folder.is_dir() else [_known(path)]
     rows = [(file, place, columns) for file in files for place, columns in _READERS[file.suffix.lower()](file)]
     if not rows:
         raise DataError(f"{path}: holds no rows", hint="Is it the right file? Each row is one prompt.")
@@ -46,6 +52,16 @@ def _known(file: Path) -> Path:
             hint=f"Known endings are {', '.join(SUFFIXES)}; or give a folder of such files.",
         )
     return file
+
+
+def _subset_of(folder: Path, subset: str) -> Path:
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    if subset not in names:
+        raise DataError(
+            f"{folder}: has no subset '{subset}'",
+            hint=f"A subset is a folder in it; there are: {', '.join(names) or 'none'}.",
+        )
+    return folder / subset
 
 
 def _files_of(folder: Path, split: str | None, purpose: str) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from grpo_core.data.files import read_path
 from grpo_core.data.hub import read_hub
+from grpo_core.data.modelscope import read_modelscope
 from grpo_core.data.row import Row
 from grpo_core.errors import DataError, GrpoError, PluginError
 from grpo_core.plugins.faults import describe
@@ -48,17 +49,13 @@ def without_sampling(dataset: PlannedDataset) -> PlannedDataset:
 
 def _read(reference: Reference, split: Purpose) -> list[Row]:
     asked = reference.details.get("split")
+    subset = reference.details.get("subset")
     if reference.form == "path":
-        check_details(reference, ("split",), rows=True)
-        return read_path(reference.path, split=asked, purpose=split)
+        check_details(reference, ("split", "subset"), rows=True)
+        return read_path(reference.path, subset=subset, split=asked, purpose=split)
     check_details(reference, ("split", "subset", *STREAM_DETAILS), rows=True)
-    if reference.hub == "hf":
-        return read_hub(reference.value, subset=reference.details.get("subset"), split=asked, purpose=split)
-    raise DataError(
-        f"{reference}: ModelScope ids cannot be read",
-        hint="Many datasets are on Hugging Face too, as hf:owner/name. Or download the files and give their folder: "
-        "./folder, or countdown?path=./folder with a registered preprocessor.",
-    )
+    read = read_hub if reference.hub == "hf" else read_modelscope
+    return read(reference.value, subset=subset, split=asked, purpose=split)
 
 
 def _sampled(rows: list[Row], wanted: int | None, seed: int, reference: str) -> list[Row]:

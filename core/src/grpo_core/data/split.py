@@ -29,6 +29,11 @@ def file_split(file: Path) -> str | None:
 def take_split(available: Sequence[str], asked: str | None, *, purpose: str, where: str) -> str:
     """The split to read: `asked`, or the only one, or `train` when `purpose` is `train`."""
     names = ", ".join(name or "(files without one)" for name in available)
+    if asked is not None and asked not in available and any(sign in asked for sign in "[+"):
+        raise DataError(
+            f"{where}: '{asked}' is no split; parts and sums of splits are not read",
+            hint="`#1000` after the reference draws 1,000 rows; several splits can be datasets of a mix.",
+        )
     if asked is not None:
         wanted = asked if asked in available else _SAME.get(asked, asked)
         if wanted not in available:

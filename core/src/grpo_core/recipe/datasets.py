@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grpo_core.errors import Problem, RecipeError, UsageError
-from grpo_core.plugins.catalog import Catalog, Entry
+from grpo_core.errors import PluginError, Problem, RecipeError, UsageError
+from grpo_core.plugins.catalog import Catalog, Entry, not_installed
 from grpo_core.plugins.references import Form, Reference, check_details, check_form, parse_reference
 from grpo_core.plugins.specs import DatasetSpec
 from grpo_core.recipe.components import plan_entry, plan_object
+from grpo_core.recipe.extras import EXTRAS
 from grpo_core.recipe.mix import mix_names
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
@@ -26,7 +27,7 @@ from grpo_core.recipe.validate import PLACEHOLDER
 __all__ = ["plan_dataset", "plan_datasets", "training_datasets"]
 
 DETAILS: Mapping[Form, tuple[str, ...]] = {
-    "path": ("split",),
+    "path": ("subset", "split"),
     "hub": ("subset", "split", *STREAM_DETAILS),
     "name": (),
 }
@@ -99,6 +100,7 @@ def plan_dataset(entry: MixedDataset, *, catalog: Catalog, base: Path | None = N
 
     Raises:
         UsageError, UnknownComponent, AmbiguousComponent, BrokenReference: a reference leads nowhere.
+        PluginError: something it needs is not installed.
         RecipeError: wrong options, every one of them, paths beginning with `options`.
     """
     return _planned(entry, find_rows(entry.use, catalog=catalog, base=base), catalog, base)
@@ -116,6 +118,8 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
         reference = replace(reference, form="hub", hub="hf")
     check_details(reference, DETAILS[reference.form], rows=True)
     entry = catalog.for_hub_id(reference.value) if reference.form == "hub" else None
+    if reference.hub == "ms":
+        _need_modelscope(reference, entry)
     return Rows(reference=reference, entry=entry, is_named=False)
 
 
@@ -140,6 +144,17 @@ def plan_preprocess(
     if reference.form == "object":
         return plan_object(reference, options)
     return plan_entry(catalog.get("dataset", reference.value), options)
+
+
+def _need_modelscope(reference: Reference, entry: Entry | None) -> None:
+    missing = not_installed(EXTRAS["modelscope"])
+    if missing:
+        ids = entry.spec.hub_ids if entry and isinstance(entry.spec, DatasetSpec) else ()
+        twin = f"the same rows are hf:{ids[0]}" if ids else "many datasets are on Hugging Face too, as hf:owner/name"
+        raise PluginError(
+            f"'{reference.text}' needs {missing[0]}, not installed here",
+            hint=f"pip install 'grpo-core[modelscope]'; or {twin}.",
+        )
 
 
 def _place_of_rows(reference: Reference, entry: Entry) -> Reference:
