@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,6 +57,7 @@ def train(
     default = layer_of(("run", "directory"), f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}", "default", base=Path())
     layer = merge(default, gather(recipe, flags))
     plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=[] if dry_run else _used_folder(layer))
+    plan = plan.model_copy(update={"command": shlex.join(["grpoctl", *sys.argv[1:]])})
 
     from grpo_core.loop.launch import launch
 

@@ -14,8 +14,11 @@ import statistics
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["CollapseWatch", "Health", "climbs", "fall_limit", "step_noise"]
+from grpo_core.recipe.schema import Recipe
+
+__all__ = ["CollapseWatch", "Health", "climbs", "collapse_warning", "fall_limit", "step_noise"]
 
 WINDOW_STEPS = 10
 BEFORE_STEPS = 50
@@ -146,6 +149,15 @@ class CollapseWatch:
         story = f"reward/mean fell from {self._best:.3f} (step {self._best_step}) to {self._best - fell:.3f}"
         details = f" ({', '.join(parts)})" if len(parts) > 1 else ""
         return f"{story}{details}: means of {WINDOW_STEPS} steps"
+
+
+def collapse_warning(recipe: Recipe, step: int, story: str, kept: Path | None) -> str:
+    """What a person is told when a collapse begins: what happened, what is kept, what to change."""
+    rate, beta, norm = recipe.trainer.learning_rate, recipe.objective.beta, recipe.trainer.max_grad_norm
+    lower = f"trainer.learning_rate ({rate:g})" + (f" and objective.beta ({beta:g})" if beta else "")
+    then = "" if norm is not None and norm <= 0.5 else "; if that is not enough, set trainer.max_grad_norm to 0.5"
+    place = f"{kept}, from before, is kept" if kept else "there is no checkpoint from before (run.save_steps)"
+    return f"step {step}: a collapse: {story}. The run goes on; {place}. Begin again with a lower {lower}{then}"
 
 
 def fall_limit(*, best: float, now: float, spread: float, noise: float) -> float:

@@ -39,7 +39,7 @@ def launch(
     if dry_run:
         return 0
     run_dir = create_run_dir(plan)
-    plan.write(run_dir)
+    write_plan(plan, run_dir)
     print(f"run folder: {run_dir}", flush=True)
     if plan_only:
         return 0
@@ -141,6 +141,16 @@ def create_run_dir(plan: LaunchPlan) -> Path:
     return path
 
 
+def write_plan(plan: LaunchPlan, run_dir: Path) -> None:
+    """Write plan.json; the first thing that shows whether the folder can be written."""
+    try:
+        plan.write(run_dir)
+    except OSError as error:
+        raise UsageError(
+            f"{run_dir} cannot be written: {error.strerror}", hint="choose another --output, or free disk space"
+        ) from error
+
+
 def exit_code(outcome: RunOutcome) -> int:
     """What the program exits with."""
     return _EXIT_CODES[outcome.status]
@@ -163,7 +173,8 @@ def checkpoint_in(path: Path) -> Path | None:
 
 
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
-    """Refuse other data than the checkpoint was trained on, and a checkpoint with no steps left."""
+    """Refuse other data than the checkpoint was trained on, and a checkpoint with nothing left to do: no steps, and
+    the final model is there."""
     state = read_state(checkpoint)
     is_same = state.fingerprint == prepared.fingerprint and prepared.feed.restore(state.data)
     if not is_same and not allow_changes:
@@ -171,7 +182,7 @@ def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) ->
             "the dataset is not the one this run was trained on: its rows changed",
             hint="bring the old rows back, or go on with the new ones by --allow-changes",
         )
-    if state.step >= prepared.total_steps:
+    if state.step >= prepared.total_steps and (checkpoint.resolve().parent.parent / "final").exists():
         raise CheckpointError(f"{checkpoint} is step {state.step} of {prepared.total_steps}: nothing is left to train")
 
 

@@ -18,7 +18,7 @@ from grpo_core.errors import CheckpointError
 from grpo_core.loop.lines import LineFile, encode
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
-__all__ = ["NoRecords", "Records", "completion_row", "read_metrics"]
+__all__ = ["NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
 
 logger = logging.getLogger("grpo_core")
 
@@ -63,6 +63,10 @@ class Records:
     def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
         """Record the answers to the probe prompts after a step; 0: before the first."""
         self._write(self._probes / f"step-{step:06d}.jsonl", rows)
+
+    def rows(self) -> list[dict[str, object]]:
+        """The lines of metrics.jsonl."""
+        return read_metrics(self._metrics)
 
     def finish(self) -> None:
         """Write what waits; raises `CheckpointError` when there is still no room for it."""
@@ -111,6 +115,10 @@ class NoRecords:
         for _ in rows:
             pass
 
+    def rows(self) -> list[dict[str, object]]:
+        """Rank 0 has them."""
+        return []
+
     def finish(self) -> None:
         """Nothing waits."""
 
@@ -126,6 +134,16 @@ def read_metrics(path: Path) -> list[dict[str, object]]:
         except ValueError:
             break  # a line that a kill cut off is the last one
     return rows
+
+
+def evaluations_of(rows: Iterable[Mapping[str, object]]) -> list[EvaluationReport]:
+    """The evaluations in rows of metrics.jsonl, oldest first."""
+    found = []
+    for row in rows:
+        metrics = {name: value for name, value in row.items() if name.startswith("eval/") and isinstance(value, float)}
+        if metrics and isinstance(row["step"], int):
+            found.append(EvaluationReport(step=row["step"], metrics=metrics))
+    return found
 
 
 def completion_rows(report: StepReport) -> Iterator[dict[str, object]]:

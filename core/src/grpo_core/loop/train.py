@@ -3,18 +3,21 @@ records, watches the numbers and has observers."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpo_core.errors import GrpoError
-from grpo_core.loop.checkpoint import LoopState, export_model, read_state, save_checkpoint
+from grpo_core.loop.checkpoint import LoopState, good_checkpoint, read_state
+from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite
 from grpo_core.loop.interrupt import Interrupt, catch_interrupt
+from grpo_core.loop.keeping import Keeper, check_best
 from grpo_core.loop.parts import Parts, open_parts
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
-from grpo_core.loop.records import NoRecords, Records, read_metrics
+from grpo_core.loop.records import NoRecords, Records, evaluations_of
 from grpo_core.loop.step import run_step
 from grpo_core.observe.trackers import add_trackers
 from grpo_core.plugins.observers import Observers, load_observers
@@ -25,6 +28,8 @@ from grpo_core.types.report import RunStatus
 
 __all__ = ["train"]
 
+logger = logging.getLogger("grpo_core")
+
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
@@ -33,7 +38,7 @@ class Progress:
     state: LoopState
     """For the next checkpoint."""
     saved_step: int
-    """The step of the newest checkpoint; -1 when there is none."""
+    """The step of the checkpoint it goes on from; -1 when there is none."""
     first_evaluation: EvaluationReport | None = None
     """Before training."""
     last_evaluation: EvaluationReport | None = None
@@ -49,7 +54,7 @@ def train(
     records = Records(run_dir) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
     records.cut_back(progress.state.step if checkpoint else -1)
-    progress.first_evaluation = recorded_evaluation(run_dir) if ranks.is_first else None
+    recall_evaluations(progress, records)
     observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
     with catch_interrupt(ranks) as interrupt:
         try:
@@ -60,8 +65,9 @@ def train(
                 if progress.state.step == 0:
                     probe(parts, progress, records)
                 observers.run_started(started(parts, progress))
-                run_steps(parts, progress, records, observers, interrupt)
-                finish(parts, progress)
+                keeper = Keeper(parts, saved_step=progress.saved_step, read_rows=records.rows)
+                run_steps(parts, progress, records, observers, keeper, interrupt)
+                finish(parts, progress, records, keeper)
         except BaseException as error:
             first = ranks.settle(error)
             status: RunStatus = "interrupted" if isinstance(first, KeyboardInterrupt) else "failed"
@@ -98,7 +104,7 @@ def started(parts: Parts, progress: Progress) -> RunStarted:
         plan=parts.plan.model_dump(mode="json"),
         first_step=progress.state.step + 1,
         total_steps=parts.prepared.total_steps,
-        evaluation=progress.last_evaluation,
+        evaluation=progress.first_evaluation if progress.state.step == 0 else None,
     )
 
 
@@ -107,18 +113,25 @@ def evaluate_first(parts: Parts, progress: Progress, records: Records | NoRecord
     if progress.state.step == 0 and parts.prepared.evaluation:
         progress.first_evaluation = progress.last_evaluation = evaluate_now(parts, progress)
         records.write_evaluation(progress.first_evaluation)
+        check_best(parts.plan.recipe.run.save_best, progress.first_evaluation)
 
 
 def run_steps(
-    parts: Parts, progress: Progress, records: Records | NoRecords, observers: Observers, interrupt: Interrupt
+    parts: Parts,
+    progress: Progress,
+    records: Records | NoRecords,
+    observers: Observers,
+    keeper: Keeper,
+    interrupt: Interrupt,
 ) -> None:
     """All steps that are left, until the end or an interrupt."""
     run, total, ranks = parts.plan.recipe.run, parts.prepared.total_steps, parts.ranks
     guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
+    watch = CollapseWatch.over(records.rows())
     first = progress.state.step + 1
     for step in range(first, total + 1):
         if any(ranks.gather(interrupt.requested)):
-            return
+            break
         result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
         guard_error = _caught(guard, result.report) if ranks.is_first else None
         progress.state = replace(
@@ -128,7 +141,7 @@ def run_steps(
             zero_reward_steps=guard.streak,
             data=parts.prepared.feed.state(),
         )
-        report = result.report
+        report = judged(parts, watch, result.report) if ranks.is_first else result.report
         if evaluation_due(parts, step):
             progress.last_evaluation = evaluate_now(parts, progress)
             report = replace(report, evaluation=progress.last_evaluation)
@@ -138,8 +151,20 @@ def run_steps(
         if guard_error is not None:
             raise guard_error
         probe(parts, progress, records)
+        if report.evaluation is not None:
+            keeper.keep_best(report.evaluation, progress.first_evaluation)
         if run.save_steps and step % run.save_steps == 0:
-            save(parts, progress)
+            keeper.save(progress.state, good_step=watch.good_step)
+    keeper.save(progress.state, good_step=watch.good_step)
+
+
+def judged(parts: Parts, watch: CollapseWatch, report: StepReport) -> StepReport:
+    """The report with what the numbers so far say about the run's health; a collapse that begins is said."""
+    health = watch.look(report.step, report.metrics)
+    if health.begins is not None:
+        kept = good_checkpoint(parts.run_dir, watch.good_step)
+        logger.warning(collapse_warning(parts.plan.recipe, report.step, health.begins, kept))
+    return replace(report, metrics={**report.metrics, **health.metrics})
 
 
 def _caught(guard: ZeroRewardGuard, report: StepReport) -> GrpoError | None:
@@ -174,20 +199,13 @@ def probe(parts: Parts, progress: Progress, records: Records | NoRecords) -> Non
             records.write_probes(state.step, answer_probes(parts, prompts, step=state.step, version=state.version))
 
 
-def save(parts: Parts, progress: Progress) -> None:
-    """Write a checkpoint, unless this step has one."""
-    if progress.saved_step == progress.state.step:
-        return
-    keep = parts.plan.recipe.run.save_total_limit
-    save_checkpoint(parts.run_dir, progress.state, parts.trainer, keep=keep, ranks=parts.ranks)
-    progress.saved_step = progress.state.step
-
-
-def finish(parts: Parts, progress: Progress) -> None:
-    """The last checkpoint, and the model itself when all steps are done."""
-    save(parts, progress)
+def finish(parts: Parts, progress: Progress, records: Records | NoRecords, keeper: Keeper) -> None:
+    """The model itself when all steps are done; then the error of whatever could not be written."""
     if not unfinished(parts, progress):
-        export_model(parts.run_dir / "final", parts.trainer, {}, ranks=parts.ranks)
+        step, after = progress.state.step, progress.last_evaluation
+        keeper.finish(step, progress.first_evaluation, after if after is not None and after.step == step else None)
+    keeper.require_all()
+    records.finish()
 
 
 def unfinished(parts: Parts, progress: Progress) -> bool:
@@ -195,13 +213,12 @@ def unfinished(parts: Parts, progress: Progress) -> bool:
     return progress.state.step < parts.prepared.total_steps
 
 
-def recorded_evaluation(run_dir: Path) -> EvaluationReport | None:
-    """The evaluation before training that an earlier part of this run recorded."""
-    for row in read_metrics(run_dir / "metrics.jsonl"):
-        metrics = {name: value for name, value in row.items() if name.startswith("eval/")}
-        if row["step"] == 0:
-            return EvaluationReport(step=0, metrics={n: v for n, v in metrics.items() if isinstance(v, float)})
-    return None
+def recall_evaluations(progress: Progress, records: Records | NoRecords) -> None:
+    """The evaluations that an earlier part of this run recorded: the one before training, and the latest."""
+    found = evaluations_of(records.rows())
+    if found:
+        progress.first_evaluation = found[0] if found[0].step == 0 else None
+        progress.last_evaluation = found[-1]
 
 
 def outcome(run_dir: Path, progress: Progress, *, status: RunStatus, message: str = "") -> RunOutcome:

@@ -143,6 +143,8 @@ class LaunchPlan(_Part):
     """Who watches."""
     trackers: tuple[PlannedComponent, ...] = ()
     """Who watches because the recipe says so."""
+    command: str = ""
+    """What was typed; for the model card."""
 
     def write(self, run_dir: Path) -> None:
         """Write plan.json into the run's folder."""
