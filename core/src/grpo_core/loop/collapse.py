@@ -80,8 +80,8 @@ class CollapseWatch:
 
     @property
     def good_step(self) -> int:
-        """The last step whose weights are above suspicion: that of the best rewards, and none of the last window;
-        during a collapse, as it was when that began."""
+        """The last step whose weights are above suspicion: the one before that of the best rewards, which its weights
+        earned. During a collapse, as it was when that began."""
         return self._good_step
 
     def look(self, step: int, row: Row) -> Health:
@@ -94,7 +94,7 @@ class CollapseWatch:
         climbed = self._climbed()
         before, self._collapsed = self._collapsed, bool((fell and self._is_sharp(fell, smoothed)) or climbed)
         if not self._collapsed:
-            self._good_step = max(min(self._best_step, step - WINDOW_STEPS), 0)
+            self._good_step = max(self._best_step - 1, 0)
         begins = self._story(fell, climbed) if self._collapsed and not before else None
         return Health(reward_fall=fell, collapsed=self._collapsed, begins=begins)
 

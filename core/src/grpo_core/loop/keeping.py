@@ -35,15 +35,16 @@ class Keeper:
         which only rank 0 needs to have."""
         self._parts = parts
         self._run = parts.plan.recipe.run
-        self._saved_step = saved_step
+        self._tried_step = saved_step
         self._read_rows = read_rows
         self._best = best_of(read_rows(), self._run.save_best, self._run.save_best_when)
         self._missing: dict[str, CheckpointError] = {}
 
     def save(self, state: LoopState, *, good_step: int) -> None:
-        """Write a checkpoint, unless this step has one."""
-        if self._saved_step == state.step:
+        """Write a checkpoint, unless this step has one or could not have one."""
+        if self._tried_step == state.step:
             return
+        self._tried_step = state.step
 
         def write() -> None:
             parts = self._parts
@@ -56,8 +57,7 @@ class Keeper:
                 ranks=parts.ranks,
             )
 
-        if self._try("checkpoint", write, state.step):
-            self._saved_step = state.step
+        self._try("checkpoint", write, state.step)
 
     def keep_best(self, evaluation: EvaluationReport, before: EvaluationReport | None) -> None:
         """Write the model to `best/` when this evaluation is better than all before it."""
