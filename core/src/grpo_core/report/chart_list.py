@@ -98,6 +98,8 @@ CHARTS: tuple[Chart, ...] = (
         "rewards/<*>/mixed_groups = <*>",
         unless_constant=True,
     ),
+    _chart(_REWARDS, "Reward by dataset", "mean total of a dataset's completions", "data/<*>/reward = <*>"),
+    _chart(_REWARDS, "Share by dataset", "of the step's prompts", "data/<*>/share = <*>", unit="share"),
     _chart(
         _ANSWERS,
         "Length",
@@ -195,6 +197,7 @@ CHARTS: tuple[Chart, ...] = (
         "seconds, stacked",
         "time/rollout_s = rollout",
         "time/score_s = waiting for rewards",
+        "time/gather_s = waiting for other processes",
         "time/logprobs_s = log-probabilities",
         "time/update_s = update",
         "time/weights_s = weights",

@@ -53,11 +53,12 @@ def facts(run: RunFolder, summaries: Sequence[StepSummary]) -> list[Fact]:
 def _changes(run: RunFolder) -> Iterator[Fact]:
     evaluated = curve(run, "eval/accuracy")
     if len(evaluated):
-        prompts = curve(run, "eval/prompts").values[-1]
+        prompts = curve(run, "eval/prompts").values
+        held_out = f"{prompts[-1]:,.0f} held-out prompts" if prompts else "held-out prompts"
         yield Fact(
             label="Greedy accuracy",
             value=_change(evaluated.values[0], evaluated.values[-1]),
-            detail=f"{prompts:,.0f} held-out prompts, step {evaluated.steps[0]} → {evaluated.steps[-1]}",
+            detail=f"{held_out}, step {evaluated.steps[0]} → {evaluated.steps[-1]}",
         )
     rewards = curve(run, "reward/mean")
     if len(rewards):

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from grpo_core.errors import UsageError
+from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan
 from grpo_core.report.lines import Row, read_lines
 
@@ -131,11 +129,8 @@ def _read_rows(path: Path, notes: list[str]) -> tuple[Row, ...]:
 def _read_plan(path: Path, notes: list[str]) -> LaunchPlan | None:
     try:
         return LaunchPlan.read(path)
-    except FileNotFoundError:
-        notes.append(f"{PLAN_FILE} is missing, so the settings are not shown")
-    except (ValidationError, ValueError, OSError) as error:
-        first = str(error).splitlines()[0]
-        notes.append(f"{PLAN_FILE} cannot be read by this version, so the settings are not shown ({first})")
+    except CheckpointError as error:
+        notes.append(f"{error.message}, so the settings are not shown")
     return None
 
 

@@ -67,11 +67,11 @@ class Move:
 
     def rose(self, least: float) -> bool:
         """Whether it rose by at least `least`, beyond its noise."""
-        return self.change >= max(least, _STANDARD_ERRORS * self.error)
+        return self.change > 0 and self.change >= max(least, _STANDARD_ERRORS * self.error)
 
     def fell(self, least: float) -> bool:
         """Whether it fell by at least `least`, beyond its noise."""
-        return -self.change >= max(least, _STANDARD_ERRORS * self.error)
+        return self.change < 0 and -self.change >= max(least, _STANDARD_ERRORS * self.error)
 
     def flat(self, least: float) -> bool:
         """Whether neither."""
