@@ -45,7 +45,7 @@ def catch_interrupt(ranks: Ranks = ALONE) -> Iterator[Interrupt]:
         if interrupt.requested:
             raise KeyboardInterrupt
         interrupt.requested = True
-        if ranks.is_first:
+        if ranks.is_first and number == signal.SIGINT:  # a launcher that ends the others after a death uses SIGTERM
             logger.warning("stopping after this step, with a checkpoint; once more to stop at once")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}

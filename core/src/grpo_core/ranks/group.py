@@ -30,6 +30,8 @@ CONNECT_LIMIT_S = 600.0
 """For all processes to come up."""
 _ELSEWHERE_LIMIT_S = 2.0
 """How long a rank whose connection broke waits for the reason, which another one may be about to post."""
+_FIRST_LEAVES_S = 5.0
+"""After a failure rank 0 leaves first, so that its last words are not cut off by a launcher that sees others end."""
 _TIMED_OUT = "Timed out waiting"
 _FIRST_WORD_S = 0.3
 """Where every rank has the same error, rank 0 is to be the one that says so."""
@@ -175,7 +177,7 @@ class Group:
     def close(self) -> None:
         """Wait for the others, and leave the group."""
         clean = self._settled is None
-        self._watch.end(self._board.limit_s if clean else 2 * _ELSEWHERE_LIMIT_S)
+        self._watch.end(self._board.limit_s if clean else 0.0 if self.is_first else _FIRST_LEAVES_S)
         if dist.is_initialized() and clean:
             dist.destroy_process_group()
 

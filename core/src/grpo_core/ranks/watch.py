@@ -76,10 +76,12 @@ class Watch:
             time.sleep(0.02)
         known = self._store.has([death_key(rank)])
         how = self._store.get(death_key(rank)) if known else "its connection ended"
+        position = self._board.position(rank)
+        where = "" if position is None else f" in '{position.stage}'"
         return Failure(
             rank=rank,
             by=self._rank,
-            message=f"rank {rank} died ({how}) while rank {self._rank} {self._doing()}",
+            message=f"rank {rank} died{where} ({how}) while rank {self._rank} {self._doing()}",
             hint="a process that was killed left no message: was it out of memory (dmesg), or ended by hand? "
             "`grpoctl resume` goes on from the last checkpoint",
         )
