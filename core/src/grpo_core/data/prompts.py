@@ -8,8 +8,9 @@ from typing import Literal
 
 from transformers import PreTrainedTokenizerBase
 
+from grpo_core.data.token_cache import encode_cached
 from grpo_core.errors import DataError
-from grpo_core.model.tokenizer import encode, render_text, template_warning
+from grpo_core.model.tokenizer import render_text, template_warning
 from grpo_core.types import Sample
 
 __all__ = ["OverLong", "Prompt", "RenderedPrompts", "render_prompts"]
@@ -58,7 +59,7 @@ def render_prompts(
     `DataError` when samples were given and every one is dropped, unless that `may_be`.
     """
     texts = [_render(sample, tokenizer) for sample in samples]
-    encoded = encode(texts, tokenizer)
+    encoded = encode_cached(texts, tokenizer)
     prompts: list[Prompt] = []
     long: list[int] = []
     for sample, text, token_ids in zip(samples, texts, encoded, strict=True):

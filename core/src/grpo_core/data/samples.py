@@ -14,6 +14,7 @@ from typing import cast
 
 from grpo_core.data.columns import Mapped, check_names, check_renames, map_row, rename, with_system
 from grpo_core.data.images import locate
+from grpo_core.data.progress import tracked
 from grpo_core.data.row import Row
 from grpo_core.data.sources import Purpose, read_rows
 from grpo_core.errors import DataError, GrpoError, PluginError
@@ -76,7 +77,7 @@ class SampleMaker:
         self._check_renames(rows)
         samples: list[Sample] = []
         notes: Counter[str] = Counter()
-        for row in rows:
+        for row in tracked(rows, total=len(rows), what="making samples"):
             mapped = self._map(row)
             if mapped is not None:
                 notes.update(mapped.notes)
