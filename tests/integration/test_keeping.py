@@ -31,16 +31,13 @@ def test_the_best_model_is_kept_apart_and_loads(tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
     make_workplace(tmp_path)
-    settings = ("--save-best", "eval/length_mean", "--set", "run.save_best_when=lower", "--save-total-limit", "1")
+    name = "eval/sampled_reward_mean"
+    settings = ("--save-best", name, "--set", "evaluation.samples=6", "--save-total-limit", "1")
     grpoctl(tmp_path, *train_arguments("run", *EVALUATED, *settings))
-    rows = metrics_of(tmp_path / "run")
-    lengths = {int(str(row["step"])): float(str(row["eval/length_mean"])) for row in rows}
-    if min(lengths.values()) == lengths[0]:
-        assert not (tmp_path / "run" / "best").exists()
-        return
+    values = {int(str(row["step"])): float(str(row[name])) for row in metrics_of(tmp_path / "run")}
     note = json.loads((tmp_path / "run" / "best" / "best.json").read_text())
-    assert note["value"] == min(lengths.values())
-    assert note["step"] == min(step for step, length in lengths.items() if length == note["value"])
+    assert note == {"step": max(values, key=lambda step: values[step]), "metric": name, "value": max(values.values())}
+    assert note["step"] > 0
     AutoModelForCausalLM.from_pretrained(tmp_path / "run" / "best")
 
 
@@ -94,5 +91,19 @@ def test_a_run_that_was_killed_between_its_last_step_and_its_model_is_finished_b
     assert "finished after 4 steps" in done.stdout
     assert metrics_of(tmp_path / "run") == rows
     assert (tmp_path / "run" / "final" / "README.md").read_text(encoding="utf-8") == card
-    last = "run/checkpoints/step-000004"
-    assert "nothing is left to train" in grpoctl(tmp_path, "resume", last, code=4).stderr
+
+
+def test_going_on_from_an_older_checkpoint_forgets_what_came_after(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("run", "--save-steps", "1", "--save-total-limit", "3"))
+    refused = grpoctl(tmp_path, "resume", "run/checkpoints/step-000002", code=4)
+    assert "nothing is left to train" in refused.stderr
+    assert "copy the run's folder without final/" in refused.stderr
+    rows = metrics_of(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "final")
+    (tmp_path / "run" / "checkpoints" / "step-000004" / "stale").touch()
+    grpoctl(tmp_path, "resume", "run/checkpoints/step-000002")
+    assert metrics_of(tmp_path / "run") == rows
+    names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert names == ["step-000002", "step-000003", "step-000004"]
+    assert not list((tmp_path / "run").rglob("stale"))

@@ -12,6 +12,7 @@ from grpo_core.loop.checkpoint import (
     LoopState,
     checkpoints_of,
     export_model,
+    forget_checkpoints,
     good_checkpoint,
     newest_checkpoint,
     read_state,
@@ -89,6 +90,13 @@ def test_the_last_good_checkpoint_is_kept_beyond_the_limit(tmp_path: Path) -> No
     assert [path.name for path in checkpoints_of(tmp_path)] == ["step-000010", "step-000025"]
     assert good_checkpoint(tmp_path, 12) == tmp_path / "checkpoints" / "step-000010"
     assert good_checkpoint(tmp_path, 9) is None
+
+
+def test_checkpoints_of_a_future_that_is_forgotten_are_removed(tmp_path: Path) -> None:
+    for step in (5, 10, 15):
+        save_checkpoint(tmp_path, state(step), FakeTrainer(), keep=None)  # type: ignore[arg-type]
+    forget_checkpoints(tmp_path, 5)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-000005"]
 
 
 def test_the_model_replaces_an_older_one_whole(tmp_path: Path) -> None:

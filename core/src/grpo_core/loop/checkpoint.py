@@ -26,6 +26,7 @@ __all__ = [
     "LoopState",
     "checkpoints_of",
     "export_model",
+    "forget_checkpoints",
     "good_checkpoint",
     "newest_checkpoint",
     "read_state",
@@ -92,20 +93,37 @@ def save_checkpoint(
 
 def good_checkpoint(run_dir: Path, good_step: int) -> Path | None:
     """The newest checkpoint up to `good_step`."""
-    found = [path for path in checkpoints_of(run_dir) if int(path.name.removeprefix(_PREFIX)) <= good_step]
+    found = [path for path in checkpoints_of(run_dir) if step_of(path) <= good_step]
     return found[-1] if found else None
+
+
+def forget_checkpoints(run_dir: Path, step: int) -> None:
+    """Remove the checkpoints after `step`: a run that goes on from there will not have been what they say."""
+    for later in checkpoints_of(run_dir):
+        if step_of(later) > step:
+            _remove(later)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step that a checkpoint's name says."""
+    return int(checkpoint.name.removeprefix(_PREFIX))
 
 
 def _remove_old(run_dir: Path, keep: int, good_step: int) -> None:
     good = good_checkpoint(run_dir, good_step)
     for old in checkpoints_of(run_dir)[:-keep]:
         if old != good:
-            aside = old.with_name(f"{_ASIDE}{old.name}")  # a kill in the middle leaves no half checkpoint
             try:
-                old.rename(aside)
-                shutil.rmtree(aside)
+                _remove(old)
             except OSError as error:
                 logger.warning("the old checkpoint %s cannot be removed: %s", old, error.strerror or error)
+
+
+def _remove(checkpoint: Path) -> None:
+    aside = checkpoint.with_name(f"{_ASIDE}{checkpoint.name}")  # a kill in the middle leaves no half checkpoint
+    shutil.rmtree(aside, ignore_errors=True)
+    checkpoint.rename(aside)
+    shutil.rmtree(aside)
 
 
 def export_model(target: Path, trainer: TrainerBackend, files: Mapping[str, str], *, ranks: Ranks = ALONE) -> Path:

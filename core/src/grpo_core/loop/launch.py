@@ -72,10 +72,11 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
 def open_run(path: Path, *, allow_changes: bool) -> tuple[LaunchPlan, Path, Path | None]:
     """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from."""
     run_dir, checkpoint = run_folder(path), checkpoint_in(path)
-    if (path / "final").exists():
+    if (run_dir / "final").exists():
         raise CheckpointError(
-            f"{path} is finished: nothing is left to train",
-            hint="start a new run with --model pointing to its final/ folder to train further",
+            f"{run_dir} is finished: nothing is left to train",
+            hint="start a new run with --model pointing to its final/ folder to train further; to go on from an older "
+            "checkpoint, copy the run's folder without final/",
         )
     plan = LaunchPlan.read(run_dir)
     if not allow_changes:
@@ -173,8 +174,7 @@ def checkpoint_in(path: Path) -> Path | None:
 
 
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
-    """Refuse other data than the checkpoint was trained on, and a checkpoint with nothing left to do: no steps, and
-    the final model is there."""
+    """Refuse other data than the checkpoint was trained on."""
     state = read_state(checkpoint)
     is_same = state.fingerprint == prepared.fingerprint and prepared.feed.restore(state.data)
     if not is_same and not allow_changes:
@@ -182,8 +182,6 @@ def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) ->
             "the dataset is not the one this run was trained on: its rows changed",
             hint="bring the old rows back, or go on with the new ones by --allow-changes",
         )
-    if state.step >= prepared.total_steps and (checkpoint.resolve().parent.parent / "final").exists():
-        raise CheckpointError(f"{checkpoint} is step {state.step} of {prepared.total_steps}: nothing is left to train")
 
 
 def check_versions(plan: LaunchPlan) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpo_core.errors import GrpoError
-from grpo_core.loop.checkpoint import LoopState, good_checkpoint, read_state
+from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint, read_state
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite
@@ -54,6 +54,8 @@ def train(
     records = Records(run_dir) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
     records.cut_back(progress.state.step if checkpoint else -1)
+    if ranks.is_first:
+        forget_checkpoints(run_dir, progress.state.step)
     recall_evaluations(progress, records)
     observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
     with catch_interrupt(ranks) as interrupt:
