@@ -18,6 +18,7 @@ from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import context_length
+from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective import presets
 from grpo_core.recipe.numbers import total_steps
@@ -100,6 +101,7 @@ def gather_warnings(plan: LaunchPlan, data: Data, rendered: Sequence[RenderedPro
     yield from claim_warnings(plan.rewards, data.train)
     updates, advantage = plan.batch.updates_per_step, plan.recipe.advantage
     yield from presets.warnings(plan.recipe.objective, updates_per_step=updates, advantage=advantage)
+    yield from filter(None, [learning_rate_warning(plan.recipe.trainer)])
 
 
 def check_objective(plan: LaunchPlan) -> None:

@@ -23,12 +23,12 @@ from transformers.pytorch_utils import Conv1D
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.load import empty_model
 from grpo_core.recipe.complaints import did_you_mean
-from grpo_core.recipe.schema import LoraSettings, ModelSettings
+from grpo_core.recipe.schema import LoraSettings, ModelSettings, TrainerSettings
 
 if TYPE_CHECKING:
     from peft import LoraConfig
 
-__all__ = ["ADAPTER", "PEFT_PREFIX", "add_adapter", "as_reference", "trainable_parameters"]
+__all__ = ["ADAPTER", "PEFT_PREFIX", "add_adapter", "as_reference", "learning_rate_warning", "trainable_parameters"]
 
 ADAPTER, REFERENCE = "default", "reference"
 """peft's names of the adapter that is trained, and of the frozen copy of what it was."""
@@ -36,6 +36,9 @@ PEFT_PREFIX = "base_model.model."
 """What the names of weights begin with in peft's files."""
 DEFAULT_RANK, DEFAULT_ALPHA = 16, 32.0
 """With alpha fixed and the product counted alpha / rank times, the best learning rate hardly depends on the rank."""
+LOW_LEARNING_RATE = 2e-6
+"""Up to here a learning rate is one for all weights; adapters learn best at about ten times that (Schulman and Thinking
+Machines Lab 2025, LoRA Without Regret)."""
 ALL_LINEAR = "all-linear"
 INITS = (True, False, "gaussian", "orthogonal", "eva")
 """peft's ways to begin an adapter that leave the model's own weights alone."""
@@ -70,6 +73,16 @@ def trainable_parameters(model: ModelSettings, lora: LoraSettings) -> int:
         else:
             _inject(empty, _read_config(lora.adapter), ADAPTER, "adapter", seed=0)
     return sum(parameter.numel() for parameter in empty.parameters() if parameter.requires_grad)
+
+
+def learning_rate_warning(trainer: TrainerSettings) -> str | None:
+    """What to tell a person about a learning rate at which an adapter hardly moves."""
+    if trainer.lora is None or trainer.learning_rate > LOW_LEARNING_RATE:
+        return None
+    return (
+        f"trainer.learning_rate is {trainer.learning_rate:g}, which is usual where all weights are trained; adapters "
+        "learn best at about ten times that, 1e-5 to 1e-4"
+    )
 
 
 @contextmanager
