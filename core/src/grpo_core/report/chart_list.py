@@ -148,6 +148,8 @@ CHARTS: tuple[Chart, ...] = (
         "policy/loss = policy",
         "trainer/loss = as the optimiser got it",
     ),
+    _chart(_POLICY, "Fall from the best", "of the smoothed mean total", "health/reward_fall = fall"),
+    _chart(_POLICY, "Collapse", "1: judged so by the run", "health/collapse = collapse", unless_constant=True),
     _chart(_UPDATE, "Gradient norm", "before clipping", "trainer/grad_norm = norm"),
     _chart(_UPDATE, "Learning rate", "of the step's last update", "trainer/learning_rate = rate"),
     _chart(_UPDATE, "Tokens forwarded", "padding not counted", "trainer/tokens = tokens", unit="tokens"),

@@ -16,7 +16,9 @@ def rules(run_dir: Path, *, plan: bool = True, **columns: list[float]) -> list[s
 
 def test_what_spoils_a_run_stands_first(tmp_path: Path) -> None:
     reward = [*rising(0.1, 0.6, 60), *rising(0.6, 0.0, 20), *[0.0] * 40]
-    found = rules(tmp_path / "run", reward__mean=reward, completions__truncated_share=[0.5] * 120)
+    judged = [*[0.0] * 70, *[1.0] * 50]
+    columns = {"reward__mean": reward, "health__collapse": judged, "completions__truncated_share": [0.5] * 120}
+    found = rules(tmp_path / "run", **columns)
     assert found == ["collapse", "cut-off"]
 
 

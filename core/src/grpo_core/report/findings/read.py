@@ -50,7 +50,8 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
     accuracy, total = curve(run, metric), curve(run, "reward/mean")
     yield stability.not_finite(bad_values(run))
     yield too_short(len(total))
-    yield from _stability(run, total)
+    others = {name: curve(run, name) for name in ("trainer/grad_norm", "policy/kl")}
+    yield stability.collapse(curve(run, "health/collapse"), total, others)
     yield learning.learning(accuracy, curve(run, "reward/group_std"), label=label, metric=metric)
     yield _held_out(run, accuracy, total)
     yield learning.goals_apart({name: curve(run, f"rewards/{name}/mean") for name in names})
@@ -66,14 +67,6 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
         yield answers.failing(curve(run, f"rewards/{name}/failed"), reward=name)
         yield answers.mixed_groups(curve(run, f"rewards/{name}/mixed_groups"), reward=name)
     yield answers.unscored(curve(run, "reward/no_total"))
-
-
-def _stability(run: RunFolder, total: Curve) -> Iterator[Finding | None]:
-    yield stability.collapse(total, label="the total reward", metric="reward/mean")
-    loss = curve(run, "policy/loss")
-    sizes = Curve(loss.steps, tuple(map(abs, loss.values)))
-    others = {"policy/kl": curve(run, "policy/kl"), "policy/loss": sizes}
-    yield stability.climbing(curve(run, "trainer/grad_norm"), {name: one for name, one in others.items() if len(one)})
 
 
 def _held_out(run: RunFolder, accuracy: Curve, total: Curve) -> Finding | None:

@@ -1,8 +1,7 @@
-"""Whether the run is stable: collapse, gradients and KL out of hand, entropy gone, engine and trainer apart, NaN.
+"""Whether the run is stable: collapse, entropy gone, engine and trainer apart, NaN.
 
-Two collapses stand behind the first rules: both rewards fell near step 200 at a learning rate of 1e-6 with beta 0.04
-and never came back; and rewards fell while loss, gradient norm and KL shot up together, which a gradient norm of 0.5
-prevented.
+A collapse is judged by the run itself while it goes on (`health/collapse`: rewards that fell sharply from their best,
+or loss, gradient norm and KL that climb together); here it is told in whole.
 """
 
 from __future__ import annotations
@@ -13,59 +12,48 @@ from collections.abc import Mapping, Sequence
 from grpo_core.report.findings.finding import Finding, number
 from grpo_core.report.trends import Curve, move, peak, smoothed
 
-__all__ = ["climbing", "collapse", "engine_apart", "entropy_gone", "not_finite"]
+__all__ = ["collapse", "engine_apart", "entropy_gone", "not_finite"]
 
 _ADVICE = (
     "Go back to a checkpoint before that step with a lower learning rate and a lower beta; if that is not enough, set "
     "trainer.max_grad_norm to 0.5."
 )
-_LOST_SHARE = 0.5
 _CLIMB = 3.0
 _GAP_NATS = 0.05
 
 
-def collapse(reward: Curve, *, label: str, metric: str) -> Finding | None:
-    """A reward that lost at least half of its best, beyond its noise, and has not recovered at the end."""
-    if not reward.enough:
+def collapse(judged: Curve, reward: Curve, others: Mapping[str, Curve]) -> Finding | None:
+    """Steps that the run judged a collapse (1 in `judged`), with what became of the mean total; those of `others`
+    (gradient norm, KL) that climbed are named."""
+    bad = [step for step, value in zip(judged.steps, judged.values, strict=True) if value]
+    if not bad or not reward.values:
         return None
-    best, end = peak(reward), move(reward).after
-    means = smoothed(reward)
-    noise = statistics.pstdev(value - mean for value, mean in zip(reward.values, means.values, strict=True))
-    scale = max(abs(best.value), best.value - min(means.values))
-    lost = best.value - end
-    if lost < _LOST_SHARE * scale or lost < 2 * noise or lost == 0:
-        return None
+    best, end = peak(reward), smoothed(reward).values[-1]
+    recovered = not judged.values[-1]
+    was = f"The total reward was {number(best.value)} at its best, near step {best.step}"
+    told = [f"{was}, and is {number(end)} at the end."]
+    climbed = {name: medians for name, curve in others.items() if (medians := _climbed(curve, bad[0])) is not None}
+    if climbed:
+        seen = ", ".join(f"{name} {number(before)} → {number(after)}" for name, (before, after) in climbed.items())
+        told.append(f"Medians before and since: {seen}.")
     return Finding(
-        rule="collapse",
-        level="bad",
-        title="Collapse",
-        text=f"{label} was {number(best.value)} at its best, near step {best.step}, and is {number(end)} at the end.",
+        rule="recovered" if recovered else "collapse",
+        level="warning" if recovered else "bad",
+        title=f"Collapse at step {bad[0]}, and recovery" if recovered else f"Collapse at step {bad[0]}",
+        text=" ".join(told),
         advice=_ADVICE,
-        metrics=(metric,),
+        metrics=("reward/mean", "health/collapse", *climbed),
     )
 
 
-def climbing(gradient_norm: Curve, others: Mapping[str, Curve]) -> Finding | None:
-    """Gradient norm and all of `others` (KL, size of the loss) end far above what they were for most of the run.
-
-    KL grows steadily in a healthy run, to about twice its own median; three times is another thing.
-    """
-    curves = {"trainer/grad_norm": gradient_norm, **others}
-    if not others or not all(curve.enough for curve in curves.values()):
+def _climbed(curve: Curve, step: int) -> tuple[float, float] | None:
+    """The medians before and since a step, where the later one is much larger."""
+    points = list(zip(curve.steps, curve.values, strict=True))
+    before, since = [v for s, v in points if s < step], [v for s, v in points if s >= step]
+    if not before or not since:
         return None
-    ends = {name: move(curve).after for name, curve in curves.items()}
-    usual = {name: statistics.median(curve.values) for name, curve in curves.items()}
-    if not all(usual[name] >= 0 and ends[name] > _CLIMB * usual[name] > 0 for name in curves):
-        return None
-    seen = ", ".join(f"{name} {number(usual[name])} → {number(ends[name])}" for name in curves)
-    return Finding(
-        rule="climbing",
-        level="bad",
-        title="Out of hand",
-        text=f"Gradient norm and divergence climb together (median of the run → its end): {seen}.",
-        advice=_ADVICE,
-        metrics=tuple(curves),
-    )
+    medians = statistics.median(before), statistics.median(since)
+    return medians if medians[1] > _CLIMB * medians[0] > 0 else None
 
 
 def entropy_gone(entropy: Curve) -> Finding | None:
