@@ -236,7 +236,7 @@ class LoraSettings(Section):
     `trainer.lora` is set."""
     alpha: float | None = Field(default=None, gt=0)
     """An adapter's product counts alpha / rank times. Default: 32."""
-    targets: Literal["all-linear"] | tuple[str, ...] | None = None
+    targets: Literal["all-linear"] | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """What gets adapters: modules by the ends of their names, or `all-linear`, every linear layer but the head, which
     is the default."""
     modules_to_save: tuple[str, ...] | None = None
