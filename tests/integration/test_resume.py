@@ -85,3 +85,30 @@ def test_a_run_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) ->
     (tmp_path / "run" / "precious").touch()
     done = grpoctl(tmp_path, *train_arguments("run"), code=2)
     assert "is not empty" in done.stderr
+
+
+def test_a_run_goes_on_with_other_settings_when_told(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole", *SAVING))
+    cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+    change = ("--set", "trainer.learning_rate=1e-3", "--set", "trainer.max_grad_norm=0.5")
+    grpoctl(tmp_path, "resume", "cut/checkpoints/step-000002", *change)
+    rates = [row.get("trainer/learning_rate") for row in metrics_of(tmp_path / "cut")]
+    assert rates == [None, 1e-2, 1e-2, 1e-3, 1e-3]
+    card = (tmp_path / "cut/final/README.md").read_text(encoding="utf-8")
+    assert "$ grpoctl resume cut/checkpoints/step-000002 --set trainer.learning_rate=1e-3" in card
+    assert "| largest gradient norm | 0.5 |" in card
+    wrong = grpoctl(tmp_path, "resume", "cut", "--set", "trainer.learning_rte=1", code=4)
+    assert "nothing is left to train" in wrong.stderr
+
+
+def test_a_wrong_change_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("whole", *SAVING))
+    cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+    before = (tmp_path / "cut/plan.json").read_text(encoding="utf-8")
+    misspelt = grpoctl(tmp_path, "resume", "cut", "--set", "trainer.learning_rte=1", code=2)
+    assert "did you mean 'learning_rate'?" in misspelt.stderr
+    other_rows = grpoctl(tmp_path, "resume", "cut", "--set", "dataset.use=rows.jsonl#5", code=2)
+    assert "its rows changed" in other_rows.stderr
+    assert (tmp_path / "cut/plan.json").read_text(encoding="utf-8") == before

@@ -71,14 +71,13 @@ def _run_settings(run: Path | None) -> Layer | None:
     """What the run was started with."""
     if run is None:
         return None
+    from grpo_core.cli.planning import settings_of
     from grpo_core.loop.launch import run_folder
-    from grpo_core.recipe.layers import make_layer
     from grpo_core.recipe.plan import LaunchPlan
 
-    folder = run_folder(run)
-    settings = LaunchPlan.read(folder).recipe.model_dump(mode="json", exclude_defaults=True)
-    settings.get("run", {}).pop("completions_per_step", None)
-    return make_layer(settings, {}, base=Path())
+    plan = LaunchPlan.read(run_folder(run))
+    batch = plan.recipe.run.model_copy(update={"completions_per_step": None})
+    return settings_of(plan.recipe.model_copy(update={"run": batch}))
 
 
 def _json(metrics: Any) -> str:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
     from grpo_core.recipe.layers import Layer
     from grpo_core.recipe.plan import LaunchPlan
+    from grpo_core.recipe.schema import Recipe
 
-__all__ = ["find_recipe", "gather", "make_plan"]
+__all__ = ["find_recipe", "gather", "make_plan", "settings_of"]
 
 _NEEDED = ("model", "model.path", "dataset", "dataset.use", "rewards")
 _EXAMPLE = (
@@ -75,6 +76,13 @@ def make_plan(
         return resolve(recipe, layer.dotted_origins(), host=host, problems=found), host
     except RecipeError as error:
         raise RecipeError(error.problems, hint=hint) from None
+
+
+def settings_of(recipe: Recipe) -> Layer:
+    """The settings of a run that there is, for flags and `--set` to win over."""
+    from grpo_core.recipe.layers import make_layer
+
+    return make_layer(recipe.model_dump(mode="json", exclude_defaults=True), {}, base=Path())
 
 
 def find_recipe(name: str, plugin_files: Sequence[Path] | None = None) -> Path:

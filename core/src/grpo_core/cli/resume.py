@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNode, processes_of
+from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNode, PluginFiles, processes_of
+from grpo_core.cli.flags import SetOption
+
+if TYPE_CHECKING:
+    from grpo_core.recipe.plan import LaunchPlan
 
 __all__ = ["register"]
 
@@ -22,15 +30,30 @@ def resume(
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Go on although the dataset or a plugin's version changed.")
     ] = False,
+    set_: SetOption = None,
+    plugin: PluginFiles = None,
     nproc_per_node: PerNode = 1,
     nnodes: Nodes = 1,
     node_rank: NodeRank = 0,
     rdzv_endpoint: Endpoint = None,
 ) -> None:
-    """Go on with a run from its newest checkpoint; its numbers are those of an uninterrupted run."""
+    """Go on with a run from its newest checkpoint; its numbers are those of an uninterrupted run.
+
+    With --set it goes on otherwise: runs/a/checkpoints/step-000150 --set trainer.learning_rate=5e-7.
+    """
     from grpo_core.loop import launch
 
     processes = processes_of(nproc_per_node, nnodes, node_rank, rdzv_endpoint)
     if processes is not None and processes.node_rank > 0:
         raise typer.Exit(launch.start(processes, ["."]))  # rank 0, on machine 0, has the plan
-    raise typer.Exit(launch.resume(run, allow_changes=allow_changes, processes=processes))
+    change = partial(_changed, texts=set_, plugin_files=plugin) if set_ else None
+    raise typer.Exit(launch.resume(run, allow_changes=allow_changes, processes=processes, change=change))
+
+
+def _changed(plan: LaunchPlan, *, texts: Sequence[str], plugin_files: Sequence[Path] | None) -> LaunchPlan:
+    """The plan with other settings, resolved anew; it knows both commands that made it."""
+    from grpo_core.cli.planning import gather, make_plan, settings_of
+
+    changed, _ = make_plan(gather(None, {"set_": texts}, below=settings_of(plan.recipe)), plugin_files=plugin_files)
+    commands = filter(None, [plan.command, shlex.join(["grpoctl", *sys.argv[1:]])])
+    return changed.model_copy(update={"command": "\n".join(commands)})

@@ -174,7 +174,7 @@ def _python() -> str:
 def _command(plan: LaunchPlan) -> Iterator[str]:
     if plan.command:
         yield "```console"
-        yield f"$ {plan.command}"
+        yield from (f"$ {line}" for line in plan.command.splitlines())
         yield "```"
 
 

@@ -156,8 +156,8 @@ def collapse_warning(recipe: Recipe, step: int, story: str, kept: Path | None) -
     rate, beta, norm = recipe.trainer.learning_rate, recipe.objective.beta, recipe.trainer.max_grad_norm
     lower = f"trainer.learning_rate ({rate:g})" + (f" and objective.beta ({beta:g})" if beta else "")
     then = "" if norm is not None and norm <= 0.5 else "; if that is not enough, set trainer.max_grad_norm to 0.5"
-    place = f"{kept}, from before, is kept" if kept else "there is no checkpoint from before (run.save_steps)"
-    return f"step {step}: a collapse: {story}. The run goes on; {place}. Begin again with a lower {lower}{then}"
+    again = f"Go on from {kept}, which is kept," if kept else "Begin again (no checkpoint from before is left)"
+    return f"step {step}: a collapse: {story}. The run is not stopped. {again} with a lower {lower}{then}"
 
 
 def fall_limit(*, best: float, now: float, spread: float, noise: float) -> float:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
@@ -48,14 +48,26 @@ def launch(
     return exit_code(train(plan, run_dir, prepared, None))
 
 
-def resume(path: Path, *, allow_changes: bool = False, processes: Processes | None = None) -> int:
-    """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is."""
+def resume(
+    path: Path,
+    *,
+    allow_changes: bool = False,
+    processes: Processes | None = None,
+    change: Callable[[LaunchPlan], LaunchPlan] | None = None,
+) -> int:
+    """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is.
+
+    `change` makes the plan it goes on by of the one it began with; None: the same.
+    """
     plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
+    plan = change(plan) if change else plan
     prepared = prepare(plan, run_dir=run_dir)
     if checkpoint is not None:
         check_state(checkpoint, prepared, allow_changes=allow_changes)
     for leftover in run_dir.rglob(".partial-*"):
         shutil.rmtree(leftover)
+    if change:
+        write_plan(plan, run_dir)
     announce(plan, prepared)
     if processes is not None:
         return start(processes, [str(path), *(["--allow-changes"] if allow_changes else [])])

@@ -144,7 +144,7 @@ class LaunchPlan(_Part):
     trackers: tuple[PlannedComponent, ...] = ()
     """Who watches because the recipe says so."""
     command: str = ""
-    """What was typed; for the model card."""
+    """What was typed, one command a line; for the model card."""
 
     def write(self, run_dir: Path) -> None:
         """Write plan.json into the run's folder."""
