@@ -130,7 +130,7 @@ def test_the_command_writes_a_folder_that_transformers_loads(tmp_path, capsys):
     main([str(tmp_path / "made"), "--updates", "1", "--batch", "2", "--seed", "3"])
     assert "update 1/1" in capsys.readouterr().out
     assert (
-        "--updates 1 --batch 2 --learning-rate 0.002 --careful-share 0.5 --seed 3"
+        "--updates 1 --batch 2 --learning-rate 0.004 --careful-share 0.6 --seed 3"
         in (tmp_path / "made" / "README.md").read_text()
     )
     check_folder(tmp_path / "made")

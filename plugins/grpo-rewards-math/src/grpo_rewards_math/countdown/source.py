@@ -20,7 +20,7 @@ __all__ = ["puzzles", "rows", "split_of"]
 
 Split = Literal["train", "evaluation"]
 
-_EVALUATION_SHARE = 1 / 8
+_EVALUATION_SHARE = 1 / 6
 _WIDER = "There are more with a wider min_value..max_value or min_target..max_target, or with more operations."
 _DEFAULT_ROWS = 20_000
 _PATIENCE_DRAWS = 20_000

@@ -1,8 +1,7 @@
 """What the tiny model is warmed up on: Countdown prompts with well-formed answers that often miss the target.
 
-A careful answer solves the problem. A careless one combines the numbers from left to right with whatever operations
-come up, computes that correctly, and does not look at the target. So a model that imitates both knows the form and
-some arithmetic, is right now and then, and has something to learn from rewards.
+A careful answer solves the problem. A careless one adds the numbers up, whatever the target. A model that imitates both
+knows the form and some arithmetic, mostly adds, is right now and then, and has something to learn from rewards.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Demonstration:
 def demonstrate(puzzle: Puzzle, options: CountdownOptions, *, careful_share: float, random: Random) -> Demonstration:
     """Show the numbers in a random order and answer carefully, with the given probability, or carelessly."""
     shown = replace(puzzle, nums=tuple(random.sample(puzzle.nums, len(puzzle.nums))))
-    answered = shown if random.random() < careful_share else _careless(shown, options, random)
+    answered = shown if random.random() < careful_share else _add_up(shown, random)
     return Demonstration(prompt=render(options, shown.nums, shown.target), answer=answer_text(answered))
 
 
@@ -39,7 +38,7 @@ def answer_text(puzzle: Puzzle) -> str:
     return f"<think>{' '.join(puzzle.steps)}</think><answer>{puzzle.solution}</answer>"
 
 
-def _careless(puzzle: Puzzle, options: CountdownOptions, random: Random) -> Puzzle:
-    while (drawn := draw(random, puzzle.nums, options.operations, in_order=True)) is None:
-        pass
-    return drawn
+def _add_up(puzzle: Puzzle, random: Random) -> Puzzle:
+    added = draw(random, puzzle.nums, "+", in_order=True)
+    assert added is not None  # only divisions can fail
+    return added

@@ -15,7 +15,8 @@ _README = """\
 # countdown-tiny
 
 A language model of {parameters:,} parameters that was warmed up on Countdown with three numbers, so that GRPO has
-something to improve on a laptop. It knows the form of an answer and some arithmetic; it often misses the target.
+something to improve on a laptop. It knows the form of an answer and some arithmetic; it often misses the target,
+because it likes to add everything up.
 
 Made by
 
@@ -23,7 +24,7 @@ Made by
 
 (`src/grpo_rewards_math/tiny_model/`): random weights, then {updates} updates of {batch} demonstrations each, on
 problems of the training split only. {careful_percent:.0f} % of the demonstrations solve their problem; the others
-combine the numbers from left to right with operations at random. No other text or model was used.
+add the numbers up, whatever the target. No other text or model was used.
 
 * Architecture: Qwen3, {layers} layers, hidden size {hidden}, tied embeddings, context of {context} tokens, fp32.
 * Tokenizer: byte-level BPE with {vocabulary} tokens; any text can be encoded. ChatML-like chat template.

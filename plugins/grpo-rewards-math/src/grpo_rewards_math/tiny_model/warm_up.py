@@ -22,7 +22,7 @@ from grpo_rewards_math.tiny_model.tokenizer import CONTEXT_TOKENS
 
 __all__ = ["TASK", "WarmUp", "fresh_model", "warm_up"]
 
-TASK = CountdownOptions(max_numbers=3, max_value=15, operations="+-*", style="short")
+TASK = CountdownOptions(max_numbers=3, max_value=12, operations="+-*", style="short")
 """What the model is warmed up for, and what the recipe `countdown-tiny` trains it on."""
 
 _POOL_PUZZLES = 5_000
@@ -43,9 +43,9 @@ class WarmUp:
     """Optimiser updates."""
     batch: int = 64
     """Demonstrations of one update."""
-    learning_rate: float = 2e-3
-    """At its peak; it rises over the first updates and falls along a cosine."""
-    careful_share: float = 0.5
+    learning_rate: float = 4e-3
+    """Muon's, at its peak; it rises over the first updates and falls along a cosine. AdamW's is half of it."""
+    careful_share: float = 0.6
     """How many of the demonstrations aim at the target."""
     seed: int = 0
     """Of weights, problems and demonstrations."""
@@ -81,21 +81,35 @@ def warm_up(
     """Train `model` in place, on training problems only; `on_update` gets the update's number and its loss."""
     random = Random(settings.seed)
     pool = list(islice(puzzles(TASK, split="train", seed=settings.seed), _POOL_PUZZLES))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: _rate(done, settings.updates))
+    optimisers = _optimisers(model, settings.learning_rate)
+    schedules = [
+        torch.optim.lr_scheduler.LambdaLR(each, lambda done: _rate(done, settings.updates)) for each in optimisers
+    ]
     model.train()
     for update in range(1, settings.updates + 1):
         drawn = random.choices(pool, k=settings.batch)
         share = settings.careful_share
         shown = [demonstrate(puzzle, TASK, careful_share=share, random=random) for puzzle in drawn]
         loss = _imitation_loss(model, [_encode(each, tokenizer) for each in shown])
-        optimiser.zero_grad()
+        model.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
+        for optimiser, schedule in zip(optimisers, schedules, strict=True):
+            optimiser.step()
+            schedule.step()
         on_update(update, loss.item())
     model.eval()
+
+
+def _optimisers(model: Qwen3ForCausalLM, learning_rate: float) -> list[torch.optim.Optimizer]:
+    """Muon for the layers' matrices, which here needs half the updates of AdamW; AdamW for embeddings and norms."""
+    matrices = [weight for weight in model.model.layers.parameters() if weight.ndim == 2]
+    chosen = set(matrices)
+    others = [weight for weight in model.parameters() if weight not in chosen]
+    return [
+        torch.optim.Muon(matrices, lr=learning_rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, lr=learning_rate / 2, betas=(0.9, 0.98), weight_decay=0.01),
+    ]
 
 
 def _rate(done: int, updates: int, rise: int = 20) -> float:
