@@ -20,10 +20,8 @@ class WeightSync:
 
     def to(self, version: int) -> None:
         """Make the engine generate with the weights after `version` optimiser updates."""
-        if version == self._version:
-            return
-        if self._route == "shared":
+        if self._route == "shared":  # every time: the trainer may have spread its weights meanwhile
             cast(SharesWeights, self._rollout).share(self._trainer.module(), version)
-        else:
+        elif version != self._version:
             self._rollout.load_weights(self._trainer.iter_weights(), version)
         self._version = version

@@ -50,23 +50,28 @@ def merged_weights(model: nn.Module, whole: Whole = Tensor.detach) -> Iterator[t
             yield f"{owner}.{inner.removeprefix(base)}", whole(tensor)
 
 
-def export(model: Any, directory: Path, *, base: str, merge: bool) -> None:
+def export(model: Any, directory: Path | None, *, base: str, merge: bool, whole: Whole = Tensor.detach) -> None:
     """Write the adapter into `adapter/`, and where `merge` the whole model, with copies of its adapted weights on the
-    CPU. `base` is the path or id of the model that the adapter belongs to."""
-    _write_adapter(model, directory / ADAPTER_FOLDER, base)
+    CPU. `base` is the path or id of the model that the adapter belongs to. A process that only helps to gather what is
+    spread has no directory."""
+    _write_adapter(model, directory and directory / ADAPTER_FOLDER, base, whole)
     if merge:
-        model.save_pretrained(directory, state_dict={name: tensor.cpu() for name, tensor in merged_weights(model)})
+        merged = {name: tensor.cpu() for name, tensor in merged_weights(model, whole) if directory is not None}
+        if directory is not None:
+            model.save_pretrained(directory, state_dict=merged)
 
 
-def _write_adapter(model: Any, directory: Path, base: str) -> None:
+def _write_adapter(model: Any, directory: Path | None, base: str, whole: Whole) -> None:
     from peft import get_peft_model_state_dict
 
     config = copy.deepcopy(model.peft_config[ADAPTER])
     config.base_model_name_or_path, config.inference_mode = base, True
     weights = get_peft_model_state_dict(model, adapter_name=ADAPTER, save_embedding_layers=False)
+    plain = {f"{PEFT_PREFIX}{name}": whole(tensor).cpu().contiguous() for name, tensor in weights.items()}
+    if directory is None:
+        return
     directory.mkdir(parents=True)
     config.save_pretrained(directory)
-    plain = {f"{PEFT_PREFIX}{name}": tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     save_file(plain, directory / "adapter_model.safetensors", metadata={"format": "pt"})
 
 

@@ -27,11 +27,12 @@ from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.objective.loss import Denominators, compute_loss
 from grpo_core.objective.sums import MetricSums
 from grpo_core.trainer import checkpoint
-from grpo_core.trainer.microbatch import MicroBatch, Row, collate, pack, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import DUMMY, MicroBatch, Row, collate, pack, rows_for_loss, rows_of
 from grpo_core.trainer.optimiser import Optimiser
 from grpo_core.trainer.options import TorchTrainerOptions
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.schedule import learning_rate
+from grpo_core.trainer.shards import gather, part, scatter, shard, whole
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, UpdateReport
 
@@ -54,33 +55,48 @@ class TorchTrainer:
         self._objective = context.objective
         self._device = _device(options.device, context)
         self._spread = Spread(world_size=context.world_size, device=self._device)
+        self._is_sharded = options.sharding == "full" and context.world_size > 1
         self._tokenizer = load_tokenizer(context.model)
         self._policy = self._load(options)
-        if self._settings.gradient_checkpointing:
-            _checkpoint_layers(self._policy.model)
         has_reference = self._objective.beta > 0 and self._settings.lora is None
-        self._reference = self._load(options).requires_grad_(False) if has_reference else None
+        self._reference = self._load(options, trained=False) if has_reference else None
         self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
         self._updates = 0
 
-    def _load(self, options: TorchTrainerOptions) -> PolicyModule:
-        model = load_model(self._context.model, DTYPES[self._settings.precision], attention=options.attention)
-        if self._settings.lora is not None:
+    def _load(self, options: TorchTrainerOptions, *, trained: bool = True) -> PolicyModule:
+        compute = DTYPES[self._settings.precision]
+        dtype = torch.float32 if self._is_sharded and trained else compute  # what is spread is the masters
+        model = load_model(self._context.model, dtype, attention=options.attention).requires_grad_(trained)
+        if trained and self._settings.lora is not None:
             add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
-        policy = PolicyModule(model, chunk_tokens=options.chunk_tokens, agreed=self._spread.agrees)
-        self._spread.same(policy.to(self._device))
-        return policy.eval()
+        if trained and self._settings.gradient_checkpointing:
+            _checkpoint_layers(model)
+        policy = PolicyModule(
+            model,
+            chunk_tokens=options.chunk_tokens,
+            agreed=self._spread.agrees,
+            may_be_plain=not self._is_sharded,
+        ).eval()
+        if not self._is_sharded:
+            self._spread.same(policy.to(self._device))
+            return policy
+        shard(policy, self._device, world_size=self._context.world_size, compute=compute)
+        with torch.no_grad():  # what is called first is the root, and generation calls layers
+            policy(collate([DUMMY], self._device).inputs, temperature=1.0)
+        policy.path = "unchecked"
+        return policy
 
     @torch.no_grad()
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
+        self._scatter()
         if of == "policy":
             return self._logprobs(self._policy, batch)
         if self._objective.beta == 0:
             raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
         if self._reference is not None:
             return self._logprobs(self._reference, batch)
-        with as_reference(self.module()):
+        with as_reference(self._policy.model):
             return self._logprobs(self._policy, batch)
 
     def _logprobs(self, module: PolicyModule, batch: TrainBatch) -> TokenStats:
@@ -104,10 +120,12 @@ class TorchTrainer:
         packs = self._spread.even(pack(rows, self._settings.micro_batch_tokens))
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
+        self._scatter()
         self._optimiser.begin()
         try:
             loss, sums, slots = self._accumulate(batch, packs)
-            self._spread.sum_gradients(self._optimiser.gradients())
+            if not self._is_sharded:  # which sums them as it scatters them
+                self._spread.sum_gradients(self._optimiser.gradients())
             norm = self._optimiser.grad_norm()
             self._require_finite(batch, loss, norm.item())
             self._optimiser.step(rate, norm)
@@ -174,27 +192,32 @@ class TorchTrainer:
         return self._policy.path
 
     def module(self) -> nn.Module:
-        """The live Hugging Face model."""
+        """The live Hugging Face model, every weight of it whole."""
+        if self._is_sharded:
+            gather(self._policy)
         model: nn.Module = self._policy.model
         return model
 
+    def _scatter(self) -> None:
+        """Undo what `module` did for generation."""
+        if self._is_sharded:
+            scatter(self._policy)
+
     def iter_weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Every weight and saved buffer under its Hugging Face name, tied ones once under the first of their names."""
-        model = self.module()
+        """Every weight and saved buffer under its Hugging Face name, tied ones once under the first of their names;
+        one at a time where they are spread over ranks."""
+        self._scatter()
+        model: nn.Module = self._policy.model
         if self._settings.lora is not None:
-            yield from merged_weights(model)
-            return
-        for name, parameter in model.named_parameters():
-            yield name, parameter.detach()
-        saved = model.state_dict().keys()
-        yield from ((name, buffer) for name, buffer in model.named_buffers() if name in saved)
+            yield from merged_weights(model, whole)
+        else:
+            yield from ((name, whole(tensor)) for name, tensor in _named_tensors(model))
 
     def save(self, directory: Path) -> None:
-        """Write weights, AdamW's numbers and the count of updates; rank 0 does."""
-        if self._context.rank > 0:
-            return
+        """Write weights, AdamW's numbers and the count of updates; rank 0 does, with the others' parts."""
         progress = checkpoint.Progress(updates=self._updates, precision=self._settings.precision)
-        checkpoint.write(directory, progress, self._state(), self._optimiser.state())
+        target = directory if self._context.rank == 0 else None
+        checkpoint.write(target, progress, self._state(), self._optimiser.state(), whole)
 
     @torch.no_grad()
     def restore(self, directory: Path) -> None:
@@ -203,28 +226,42 @@ class TorchTrainer:
         state = self._state()
         weights, optimizer = checkpoint.read_tensors(directory, like=state)
         for name, tensor in state.items():
-            tensor.copy_(weights[name])
+            tensor.copy_(part(weights[name], like=tensor))
         self._optimiser.write_back()
         self._optimiser.load_state(optimizer)
         self._updates = progress.updates
 
     def _state(self) -> dict[str, Tensor]:
         """The weights in full precision, by name; the tensors themselves. With LoRA those of the adapter."""
+        self._scatter()
         if self._settings.lora is not None:
             return dict(self._optimiser.masters)
-        return {name: self._optimiser.masters.get(name, tensor) for name, tensor in self.iter_weights()}
+        named = _named_tensors(self._policy.model)
+        return {name: self._optimiser.masters.get(name, tensor.detach()) for name, tensor in named}
 
     def export(self, directory: Path) -> None:
         """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
-        if self._context.rank > 0:
-            return
-        lora = self._settings.lora
+        lora, writes = self._settings.lora, self._context.rank == 0
         with without_progress_bars():
-            if lora is None:
+            if lora is not None:
+                self._scatter()
+                model, base, target = self._policy.model, self._context.model.path, directory if writes else None
+                export(model, target, base=base, merge=lora.merge, whole=whole)
+            elif self._is_sharded:
+                self._export_whole(directory, writes=writes)
+            elif writes:
                 self._policy.model.save_pretrained(directory)
-            else:
-                export(self.module(), directory, base=self._context.model.path, merge=lora.merge)
-        self._tokenizer.save_pretrained(directory)
+        if writes:
+            self._tokenizer.save_pretrained(directory)
+
+    def _export_whole(self, directory: Path, *, writes: bool) -> None:
+        """Gather the weights one by one into rank 0's main memory, and write them."""
+        dtype, weights = DTYPES[self._settings.precision], {}
+        for name, tensor in self.iter_weights():
+            if writes:
+                weights[name] = tensor.to(dtype if tensor.is_floating_point() else tensor.dtype).cpu()
+        if writes:
+            self._policy.model.save_pretrained(directory, state_dict=weights)
 
     def close(self) -> None:
         """Let go of the weights."""
@@ -243,6 +280,13 @@ def _device(name: Literal["auto", "cpu", "cuda"], context: BackendContext) -> to
             hint="leave it at auto, or install a build of PyTorch for this machine's driver",
         )
     return torch.device("cuda", context.local_rank)
+
+
+def _named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Every weight and every buffer that is saved."""
+    yield from model.named_parameters()
+    saved = model.state_dict().keys()
+    yield from ((name, buffer) for name, buffer in model.named_buffers() if name in saved)
 
 
 def _checkpoint_layers(model: Any) -> None:

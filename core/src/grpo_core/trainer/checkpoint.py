@@ -11,15 +11,15 @@ that a kill leaves the last one whole, is the loop's.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from grpo_core.errors import CheckpointError
+from grpo_core.trainer.tensor_file import TensorFile, write_tensors
 
 __all__ = ["Progress", "read_progress", "read_tensors", "write"]
 
@@ -41,12 +41,20 @@ class Progress:
     """Of these files."""
 
 
-def write(directory: Path, progress: Progress, weights: Mapping[str, Tensor], optimizer: Mapping[str, Tensor]) -> None:
-    """Write all three files."""
+def write(
+    directory: Path | None,
+    progress: Progress,
+    weights: Mapping[str, Tensor],
+    optimizer: Mapping[str, Tensor],
+    whole: Callable[[Tensor], Tensor] = Tensor.detach,
+) -> None:
+    """Write all three files, a tensor at a time; `whole` gathers one that is spread over ranks, and ranks that only
+    help with that have no directory."""
     try:
-        save_file(_plain(weights), directory / WEIGHTS_FILE)
-        save_file(_plain(optimizer), directory / OPTIMIZER_FILE)
-        (directory / PROGRESS_FILE).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
+        write_tensors(directory and directory / WEIGHTS_FILE, weights, whole)
+        write_tensors(directory and directory / OPTIMIZER_FILE, optimizer, whole)
+        if directory is not None:
+            (directory / PROGRESS_FILE).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"{directory}: the trainer's state cannot be written: {error}", hint="is the disk full, or read-only?"
@@ -70,8 +78,9 @@ def read_progress(directory: Path, *, precision: str) -> Progress:
     return progress
 
 
-def read_tensors(directory: Path, like: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Weights and AdamW's numbers, on the CPU; the weights must have the names and shapes of `like`."""
+def read_tensors(directory: Path, like: Mapping[str, Tensor]) -> tuple[TensorFile, TensorFile]:
+    """Weights and AdamW's numbers, each read when it is asked for; the weights must have the names and shapes of
+    `like`."""
     weights, optimizer = _load(directory / WEIGHTS_FILE), _load(directory / OPTIMIZER_FILE)
     _require_same(directory / WEIGHTS_FILE, weights, like)
     strangers = {name for name in optimizer if name.split("/", 1)[-1] not in like}
@@ -85,24 +94,20 @@ def read_tensors(directory: Path, like: Mapping[str, Tensor]) -> tuple[dict[str,
 _HINT = "resume from another checkpoint of the same run and model"
 
 
-def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-
-
-def _load(path: Path) -> dict[str, Tensor]:
+def _load(path: Path) -> TensorFile:
     try:
-        return load_file(path)
+        return TensorFile(path)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}", hint=_HINT) from error
 
 
-def _require_same(path: Path, weights: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> None:
+def _require_same(path: Path, weights: TensorFile, like: Mapping[str, Tensor]) -> None:
     odd = weights.keys() ^ like.keys()
     if odd:
         name = min(odd)
         missing = "lacks" if name in like else "has a weight the model does not know,"
         raise CheckpointError(f"{path} {missing} {name}", hint=_HINT)
-    for name, tensor in weights.items():
-        if tensor.shape != like[name].shape:
-            shapes = f"{list(tensor.shape)}, and {list(like[name].shape)} in the model"
+    for name in weights:
+        if weights.shape(name) != like[name].shape:
+            shapes = f"{list(weights.shape(name))}, and {list(like[name].shape)} in the model"
             raise CheckpointError(f"{path}: {name} has the shape {shapes}", hint=_HINT)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.recipe.schema import TrainerSettings
+from grpo_core.trainer.shards import part, whole
 
 __all__ = ["Optimiser"]
 
@@ -61,7 +62,7 @@ class Optimiser:
 
     def grad_norm(self) -> Tensor:
         """The 2-norm of the whole gradient, before clipping."""
-        return nn.utils.get_total_norm(self.gradients())
+        return whole(nn.utils.get_total_norm(self.gradients()))
 
     def step(self, learning_rate: float, grad_norm: Tensor) -> None:
         """Clip, step, and round the masters into the model."""
@@ -99,7 +100,7 @@ class Optimiser:
         state: dict[int, dict[str, Tensor]] = {}
         for key_and_name, value in tensors.items():
             key, name = key_and_name.split("/", 1)
-            state.setdefault(indices[name], {})[key] = value
+            state.setdefault(indices[name], {})[key] = part(value, like=self.masters[name])
         self._adam.load_state_dict({**self._adam.state_dict(), "state": state})
 
     def _order(self) -> list[str]:

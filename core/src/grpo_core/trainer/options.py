@@ -18,5 +18,8 @@ class TorchTrainerOptions(BaseModel):
     """Where the model lives; auto: a GPU when there is one."""
     attention: Literal["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"] | None = None
     """Implementation of attention, by transformers' name; default: what transformers chooses for the model."""
+    sharding: Literal["none", "full"] = "none"
+    """On several ranks. none: each has all weights, and gradients are summed. full: weights, gradients and AdamW's
+    numbers are spread over them (FSDP2), for models that do not fit; slower."""
     chunk_tokens: int | None = Field(default=None, ge=1)
     """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from grpo_core.errors import TrainerError
 from grpo_core.model.head import backbone_of, head_of
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
 from grpo_core.trainer.microbatch import ForwardInputs
@@ -43,14 +44,22 @@ class PolicyModule(nn.Module):
     """
 
     def __init__(
-        self, model: Any, *, chunk_tokens: int | None = None, agreed: Callable[[bool], bool] = lambda agrees: agrees
+        self,
+        model: Any,
+        *,
+        chunk_tokens: int | None = None,
+        agreed: Callable[[bool], bool] = lambda agrees: agrees,
+        may_be_plain: bool = True,
     ) -> None:
-        """`agreed` says whether all ranks, which make their first call together, found what this one did."""
+        """`agreed` says whether all ranks, which make their first call together, found what this one did. The plain
+        way takes as many calls as there are sequences, which ranks that gather weights at every call cannot differ
+        in: where it may not be, it is an error."""
         super().__init__()
         self.model = model
         self.path: Literal["unchecked", "chunked", "plain"] = "unchecked"
         self._head = head_of(model)
         self._agreed = agreed
+        self._may_be_plain = may_be_plain
         self._chunk_tokens = chunk_tokens or max(1, CHUNK_LOGITS // model.config.get_text_config().vocab_size)
 
     def forward(
@@ -63,6 +72,12 @@ class PolicyModule(nn.Module):
         if self.path == "chunked" or self._agreed(self._agrees(inputs, temperature, computed)):
             self.path = "chunked"
             return computed
+        if not self._may_be_plain:
+            raise TrainerError(
+                f"{type(self.model).__name__} needs its own forward for its logits, sequence by sequence, and weights "
+                "that are spread over ranks must be forwarded alike on all of them",
+                hint="set trainer.options.sharding to none",
+            )
         self.path = "plain"
         return self._plain(inputs, temperature, with_entropy_grad, raw)
 
