@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,12 @@ def test_what_is_no_run_is_a_usage_error(workplace: Path) -> None:
     assert "neither plan.json nor metrics.jsonl" in grpoctl(workplace, "report", "empty", code=2).stderr
     assert "has no metrics yet" in grpoctl(workplace, "report", "one", "young", code=2).stderr
     assert "Missing argument" in grpoctl(workplace, "report", code=2).stderr
+
+
+def test_a_report_needs_no_engine(workplace: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from grpo_core.report.write import write_report;"
+        f"write_report([Path({str(workplace / 'one')!r})], Path({str(workplace / 'light.html')!r}));"
+        "assert not {'torch', 'transformers', 'datasets', 'numpy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -64,6 +64,7 @@ def test_groups_without_signal_are_solved_or_too_hard() -> None:
     assert known(no_signal(share, curve_of([0.9] * 60), label="accuracy")).title == "Most prompts are solved every time"
     hard = known(no_signal(share, curve_of([0.02] * 60), label="accuracy"))
     assert (hard.level, hard.title) == ("warning", "Most prompts teach nothing")
+    assert known(no_signal(share, None, label="accuracy")).text.endswith("so they teach nothing.")
     assert known(no_signal(share, NOTHING, label="accuracy")).level == "warning"
     assert no_signal(curve_of([0.3] * 60), curve_of(FLAT), label="accuracy") is None
     assert no_signal(NOTHING, NOTHING, label="accuracy") is None

@@ -13,7 +13,7 @@ SHORT = curve_of([0.1] * 5)
 
 
 def read(accuracy: list[float], spread: list[float]) -> Finding:
-    found = learning(curve_of(accuracy), curve_of(spread), label="accuracy", metric="rewards/a/mean")
+    found = learning(curve_of(accuracy), curve_of(spread), label="accuracy", metric="rewards/a/mean", verifies=True)
     assert found is not None
     assert found.metrics == ("rewards/a/mean", "reward/group_std")
     return found
@@ -52,9 +52,18 @@ def test_a_task_that_was_solved_before_left_nothing_to_learn() -> None:
     assert read([0.99] * 60, [0.05] * 60).rule == "solved"
 
 
+def test_a_total_has_no_top_at_one() -> None:
+    curves = curve_of([1.5] * 60), curve_of([0.2] * 60)
+    found = learning(*curves, label="The total reward", metric="reward/mean", verifies=False)
+    assert found is not None
+    assert found.rule == "limit"
+
+
 def test_short_or_falling_curves_are_not_read_here() -> None:
-    assert learning(SHORT, SHORT, label="accuracy", metric="m") is None
-    assert learning(curve_of(rising(0.9, 0.1)), curve_of([0.2] * 60), label="accuracy", metric="m") is None
+    assert learning(SHORT, SHORT, label="accuracy", metric="m", verifies=True) is None
+    assert (
+        learning(curve_of(rising(0.9, 0.1)), curve_of([0.2] * 60), label="accuracy", metric="m", verifies=True) is None
+    )
 
 
 def test_goals_that_part_are_named_with_what_they_lost() -> None:

@@ -38,8 +38,8 @@ def test_accuracy_is_the_reward_that_counts_as_success_else_the_one_that_verifie
     assert accuracy_curve(opened(tmp_path / "a", plan=chosen)) == ("format_reward", "rewards/format_reward/mean")
     assert accuracy_curve(opened(tmp_path / "b", plan=plan_of())) == ("sum_reward", "rewards/sum_reward/mean")
     unverified = plan_of(rewards=["format_reward"])
-    assert accuracy_curve(opened(tmp_path / "c", plan=unverified)) == ("the total reward", "reward/mean")
-    assert accuracy_curve(opened(tmp_path / "d")) == ("the total reward", "reward/mean")
+    assert accuracy_curve(opened(tmp_path / "c", plan=unverified)) == ("The total reward", "reward/mean")
+    assert accuracy_curve(opened(tmp_path / "d")) == ("The total reward", "reward/mean")
 
 
 def test_held_out_reward_stands_in_where_nothing_verifies(tmp_path: Path) -> None:

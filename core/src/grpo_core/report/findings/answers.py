@@ -95,28 +95,22 @@ def paid_without_form(share: Curve, *, form: str) -> Finding | None:
     )
 
 
-def no_signal(share: Curve, accuracy: Curve, *, label: str) -> Finding | None:
-    """Most groups teach nothing, since all their answers are worth the same."""
+def no_signal(share: Curve, accuracy: Curve | None, *, label: str) -> Finding | None:
+    """Most groups teach nothing, since all their answers are worth the same; `accuracy` (None: not known) says why."""
     if not share.values or (after := move(share).after) < _NO_SIGNAL_SHARE:
         return None
-    level = move(accuracy).after if accuracy.values else 0.0
-    seen = f"In {percent(after)} of the groups all answers are worth the same, so they teach nothing."
-    if level > 0.5:
-        return Finding(
-            rule="no-signal",
-            level="note",
-            title="Most prompts are solved every time",
-            text=f"{seen} {label} is {number(level)}.",
-            advice="Take harder problems, or fewer completions per prompt.",
-            metrics=("groups/no_signal_share",),
-        )
+    level = move(accuracy).after if accuracy is not None and accuracy.values else None
+    solved = level is not None and level > 0.5
+    known = "" if level is None else f" {label} is {number(level)}."
     return Finding(
         rule="no-signal",
-        level="warning",
-        title="Most prompts teach nothing",
-        text=f"{seen} {label} is {number(level)}.",
-        advice="The task is too hard as it stands: more completions per prompt, easier prompts, a reward that pays for "
-        "parts, or a stronger model to start from.",
+        level="note" if solved else "warning",
+        title="Most prompts are solved every time" if solved else "Most prompts teach nothing",
+        text=f"In {percent(after)} of the groups all answers are worth the same, so they teach nothing.{known}",
+        advice="Take harder problems, or fewer completions per prompt."
+        if solved
+        else "Where they are worth little, the task is too hard as it stands: more completions per prompt, easier "
+        "prompts, a reward that pays for parts, or a stronger model to start from.",
         metrics=("groups/no_signal_share",),
     )
 

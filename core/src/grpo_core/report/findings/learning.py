@@ -25,23 +25,25 @@ _TRADE_OFF = (
 )
 
 
-def learning(accuracy: Curve, spread: Curve, *, label: str, metric: str) -> Finding | None:
+def learning(accuracy: Curve, spread: Curve, *, label: str, metric: str, verifies: bool) -> Finding | None:
     """One sentence about accuracy and `reward/group_std`; None when they are too short, or accuracy fell (a collapse is
-    another rule's). `label` is what stands for accuracy, `metric` its curve."""
+    another rule's). `label` is what stands for accuracy, `metric` its curve; only where it `verifies` is 1 the most it
+    can be."""
     if not (accuracy.enough and spread.enough):
         return None
     level, width = move(accuracy), move(spread)
     metrics = (metric, "reward/group_std")
+    solved = verifies and level.after >= SOLVED
     if level.rose(LEAST_CHANGE):
-        return _rising(level, width, label, metrics)
+        return _rising(level, width, label, metrics, solved=solved)
     if level.fell(LEAST_CHANGE):
         return None
-    return _standing(level, width, label, metrics)
+    return _standing(level, width, label, metrics, solved=solved)
 
 
-def _rising(level: Move, width: Move, label: str, metrics: tuple[str, ...]) -> Finding:
+def _rising(level: Move, width: Move, label: str, metrics: tuple[str, ...], *, solved: bool) -> Finding:
     rise = f"{label} rose from {number(level.before)} to {number(level.after)}"
-    if level.after >= SOLVED:
+    if solved:
         return Finding(
             rule="learnt",
             level="good",
@@ -70,9 +72,9 @@ def _rising(level: Move, width: Move, label: str, metrics: tuple[str, ...]) -> F
     )
 
 
-def _standing(level: Move, width: Move, label: str, metrics: tuple[str, ...]) -> Finding | None:
+def _standing(level: Move, width: Move, label: str, metrics: tuple[str, ...], *, solved: bool) -> Finding:
     still = f"{label} stands at {number(level.after)} (it began at {number(level.before)})"
-    if level.after >= SOLVED:
+    if solved:
         return Finding(
             rule="solved",
             level="note",

@@ -16,6 +16,8 @@ from grpo_core.report.trends import ENOUGH_POINTS, Curve
 
 __all__ = ["accuracy_curve", "findings_of", "form_rewards", "paid_without"]
 
+_TOTAL = ("The total reward", "reward/mean")
+
 
 def findings_of(run: RunFolder, summaries: Sequence[StepSummary]) -> tuple[Finding, ...]:
     """What the run's numbers say; what spoils it first, then in the order one asks."""
@@ -31,7 +33,7 @@ def accuracy_curve(run: RunFolder) -> tuple[str, str]:
         for reward in run.plan.rewards:
             if reward.name == chosen or (chosen is None and reward.verifies):
                 return reward.name, f"rewards/{reward.name}/mean"
-    return "the total reward", "reward/mean"
+    return _TOTAL
 
 
 def form_rewards(names: Sequence[str]) -> list[str]:
@@ -52,7 +54,9 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
     yield too_short(len(total))
     others = {name: curve(run, name) for name in ("trainer/grad_norm", "policy/kl")}
     yield stability.collapse(curve(run, "health/collapse"), total, others)
-    yield learning.learning(accuracy, curve(run, "reward/group_std"), label=label, metric=metric)
+    verifies = (label, metric) != _TOTAL
+    spread = curve(run, "reward/group_std")
+    yield learning.learning(accuracy, spread, label=label, metric=metric, verifies=verifies)
     yield _held_out(run, accuracy, total)
     yield learning.goals_apart({name: curve(run, f"rewards/{name}/mean") for name in names})
     for form in form_rewards(names):
@@ -60,7 +64,7 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
     yield answers.length(curve(run, "completions/length_mean"), total)
     max_tokens = run.plan.recipe.rollout.max_completion_tokens if run.plan else None
     yield answers.cut_off(curve(run, "completions/truncated_share"), max_tokens=max_tokens)
-    yield answers.no_signal(curve(run, "groups/no_signal_share"), accuracy, label=label)
+    yield answers.no_signal(curve(run, "groups/no_signal_share"), accuracy if verifies else None, label=label)
     yield stability.entropy_gone(curve(run, "policy/entropy"))
     yield stability.engine_apart(curve(run, "sampler/gap_mean"))
     for name in names:
