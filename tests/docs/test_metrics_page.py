@@ -7,7 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-NAME = re.compile(r'f?"((?:data|reward|rewards|groups|completions|policy|sampler|trainer|time|throughput|eval)/[^"\s]+)"')
+NAME = re.compile(
+    r'f?"((?:data|reward|rewards|groups|completions|policy|sampler|trainer|time|throughput|eval|health)/[^"\s]+)"'
+)
 STAGES = re.compile(r'clock\("(\w+)"\)')
 
 

@@ -102,7 +102,7 @@ def _training_rewards(rows: Sequence[Row]) -> Iterator[str]:
     edge = min(_EDGE_STEPS, len(rows) // 2)
     if edge == 0:
         return
-    names = ["reward/mean", *(name for name in rows[-1] if re.fullmatch(r"rewards/[^/]+/mean", name))]
+    names = ["reward/mean", *(name for name in rows[-1] if name.startswith("rewards/") and name.endswith("/mean"))]
     yield ""
     yield "On training prompts, whose completions are sampled:"
     yield ""
