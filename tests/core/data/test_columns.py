@@ -173,6 +173,54 @@ def test_no_other_column_is_ever_lost_beside_everything_at_once(others: dict[str
     assert [message.role for message in sample.messages] == ["system", "user", "assistant", "user"]
 
 
+CELLS = st.recursive(
+    VALUES | st.sampled_from(["user", "assistant", "system", "x", '[{"role": "user", "content": "q"}]', "[{", b"png"]),
+    lambda cells: (
+        st.lists(cells, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "from", "value", "type", "text", "image", "bytes"]), cells
+        )
+    ),
+    max_leaves=6,
+)
+ANY_NAMES = st.sampled_from([*TEXT_COLUMNS, *CHAT_COLUMNS, "system", "history", "images", "image", "response", "other"])
+
+
+@given(row=st.dictionaries(ANY_NAMES, CELLS), explicit=st.frozensets(ANY_NAMES, max_size=2))
+def test_any_row_is_a_prompt_with_a_question_or_an_error_that_names_a_column(
+    row: dict[str, object], explicit: frozenset[str]
+) -> None:
+    try:
+        sample = map_row(row, explicit=explicit).sample
+    except DataError as error:
+        refusal = error.message
+    else:
+        refusal = ""
+    if refusal:
+        assert "column" in refusal or "prompt" in refusal
+        return
+    assert sample.messages[-1].role in ("user", "tool")
+    assert all(isinstance(message.content, str) for message in sample.messages)
+    assert sum(message.content.count("<image>") for message in sample.messages) >= len(sample.images)
+    kept = {name: value for name, value in sample.columns.items() if name in row}
+    assert kept == {name: row[name] for name in kept}
+    gone = row.keys() - kept.keys()
+    assert gone <= {*TEXT_COLUMNS, *CHAT_COLUMNS, "system", "history", "images", "image"}
+
+
+@given(names=st.lists(st.text(max_size=3), min_size=1, max_size=5, unique=True), data=st.data())
+def test_renames_that_are_allowed_can_be_undone(names: list[str], data: st.DataObject) -> None:
+    renames = data.draw(st.dictionaries(st.sampled_from(names), st.text(max_size=3), max_size=3))
+    row: dict[str, object] = {name: place for place, name in enumerate(names)}
+    try:
+        check_renames(row, renames)
+    except DataError:
+        return
+    renamed = rename(row, renames)
+    assert list(renamed.values()) == list(row.values())
+    assert rename(renamed, {new: old for old, new in renames.items()}) == row
+
+
 def test_renaming_keeps_order_and_values() -> None:
     row = {"text1": "6*7?", "gold": "42", "level": None}
     assert rename(row, {"text1": "query", "gold": "solution"}) == {"query": "6*7?", "solution": "42", "level": None}

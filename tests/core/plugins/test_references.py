@@ -48,6 +48,24 @@ def test_the_full_spelling_of_a_reference_reads_as_the_same_reference(
     }
 
 
+@given(text=st.text() | st.text("ab/.:#?&=%-~ hfms1", max_size=20))
+def test_any_text_is_a_reference_that_can_be_written_again_or_refused_with_a_hint(text: str) -> None:
+    try:
+        reference = parse_reference(text, base=BASE)
+    except UsageError as error:
+        hint, reference = error.hint, None
+    if reference is None:
+        assert hint
+        return
+    assert parse_reference(str(reference), base=BASE) == reference
+    assert parse_reference(str(reference), base=Path("/elsewhere")) == reference
+
+
+def test_a_comma_in_a_path_can_be_written_where_commas_separate() -> None:
+    assert parse_reference("./a%2Cb.jsonl", base=BASE).path == BASE / "a,b.jsonl"
+    assert parse_reference("./a,b.jsonl", base=BASE).path == BASE / "a,b.jsonl"
+
+
 @pytest.mark.parametrize(
     ("text", "form", "value"),
     [

@@ -1,3 +1,4 @@
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_core.recipe.layers import Layer, display_path, join, layer_of, make_layer, merge, reward_name
+from grpo_core.recipe.layers import EXCLUSIVE, Layer, display_path, join, layer_of, make_layer, merge, reward_name
 from grpo_core.recipe.syntax import KeyPath, all_paths
 
 _BASE = Path("/base")
@@ -173,3 +174,30 @@ def test_paths_show_rewards_by_name() -> None:
     assert display_path(("rewards", 1), values) == "rewards.1"
     assert display_path(("rewards", 9, "use"), values) == "rewards.9.use"
     assert display_path(("run", "steps"), values) == "run.steps"
+
+
+_DATASETS = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries(
+        {"use": st.sampled_from(["a", "b?x=1", "b"])}, optional={"options": st.just({"o": 1}), "system": st.just("s")}
+    ),
+    st.fixed_dictionaries(
+        {"mix": st.just(["a", {"use": "b", "weight": 1}])}, optional={"columns": st.just({"c": "d"})}
+    ),
+)
+_RUNS = st.sampled_from(
+    [{}, {"steps": 3}, {"epochs": 2}, {"epochs": 2, "prompts_per_step": 4}, {"completions_per_step": 8}]
+)
+_SETTINGS = st.fixed_dictionaries({"dataset": _DATASETS, "run": _RUNS})
+
+
+@given(st.lists(_SETTINGS, min_size=1, max_size=4))
+def test_of_settings_that_exclude_each_other_the_last_one_stays_alone(layers: list[dict[str, Any]]) -> None:
+    merged = reduce(merge, (_layer(values, str(place)) for place, values in enumerate(layers)))
+    for (section, one), (_, other) in EXCLUSIVE[:3]:
+        given_in = [place for place, values in enumerate(layers) if {one, other} & values.get(section, {}).keys()]
+        left = {one, other} & merged.values[section].keys()
+        assert left == ({one, other} & layers[given_in[-1]][section].keys() if given_in else set())
+    dataset = merged.values["dataset"]
+    assert not ("mix" in dataset and "options" in dataset)
+    assert set(merged.origins) == set(all_paths(merged.values))

@@ -5,8 +5,6 @@ Always UTF-8, whatever the locale. Every error names the file and the line or ro
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -14,11 +12,11 @@ from typing import Any
 
 from grpo_core.data.row import Row
 from grpo_core.data.split import file_split, take_split
+from grpo_core.data.strict_csv import CsvError, csv_records
+from grpo_core.data.strict_json import parse_json
 from grpo_core.errors import DataError
 
 __all__ = ["SUFFIXES", "read_path"]
-
-_LONGEST_CELL_BYTES = 2**30
 
 
 def read_path(path: Path, *, split: str | None, purpose: str, subset: str | None = None) -> list[Row]:
@@ -96,7 +94,7 @@ def _read_json(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     if not text.strip():
         return
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             yield from _read_jsonl(file)
@@ -109,20 +107,17 @@ def _read_json(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def _read_csv(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    csv.field_size_limit(_LONGEST_CELL_BYTES)
-    text = _decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    records = csv_records(_decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf")))
     try:
-        header = next(reader, [])
+        first, header = next(records, (1, []))
         if "" in header or len(set(header)) < len(header):
-            raise DataError(f"{file} line 1: every column needs a name of its own, not {header}")
-        for cells in reader:
-            if len(cells) not in (0, len(header)):
-                raise DataError(f"{file} line {reader.line_num}: {len(cells)} cells, but {len(header)} columns")
-            if cells:
-                yield f"line {reader.line_num}", dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise DataError(f"{file} line {reader.line_num}: is not valid CSV: {error}") from error
+            raise DataError(f"{file} line {first}: every column needs a name of its own, not {header}")
+        for line, cells in records:
+            if len(cells) != len(header):
+                raise DataError(f"{file} line {line}: {len(cells)} cells, but {len(header)} columns")
+            yield f"line {line}", dict(zip(header, cells, strict=True))
+    except CsvError as error:
+        raise DataError(f"{file} line {error.line}: is not valid CSV: {error}") from error
 
 
 def _read_parquet(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -130,7 +125,8 @@ def _read_parquet(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     import pyarrow.parquet
 
     try:
-        rows: list[dict[str, Any]] = pyarrow.parquet.ParquetFile(file).read().to_pylist()
+        parquet = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+        rows: list[dict[str, Any]] = parquet.read().to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file}: is not valid Parquet: {error}") from error
     yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
@@ -146,7 +142,7 @@ def _decode(file: Path, place: str, data: bytes) -> str:
 
 def _parse(file: Path, place: str, text: str) -> object:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file} {place}: is not valid JSON: {_reason(error)}") from error
 
