@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors import SafetensorError
@@ -18,6 +19,7 @@ from grpo_core.loop.checkpoint import (
     read_state,
     save_checkpoint,
 )
+from grpo_core.ranks.ranks import Alone
 
 
 class FakeTrainer:
@@ -112,3 +114,27 @@ def test_a_state_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -
     (tmp_path / "state.json").write_text(text, encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"state\.json is not the state of a checkpoint"):
         read_state(tmp_path)
+
+
+class SecondOfTwo(Alone):
+    """Rank 1 of two, of which the other meets a full disk in the last part of writing."""
+
+    is_first = False  # type: ignore[assignment]
+    rank = 1
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def gather(self, value: Any) -> list[Any]:
+        self.asked.append(value)
+        return ["No space left on device" if len(self.asked) == 3 else None, value]
+
+
+def test_every_rank_hears_of_a_failed_write_of_another(tmp_path: Path) -> None:
+    ranks = SecondOfTwo()
+    folder = tmp_path / "checkpoints" / ".partial-step-000010" / "trainer"
+    folder.mkdir(parents=True)  # rank 0 made it
+    with pytest.raises(CheckpointError, match="step-000010 cannot be written: No space left on device"):
+        save_checkpoint(tmp_path, state(10), FakeTrainer(), keep=1, ranks=ranks)  # type: ignore[arg-type]
+    assert ranks.asked == [None, None, None]
+    assert folder.exists()  # it is rank 0 that removes it
