@@ -20,8 +20,6 @@ import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "about:blank")
-_READ, _WRITE = 3, 4
-"""The descriptors on which chromium listens and speaks."""
 
 
 def find_chromium() -> str:
@@ -175,20 +173,13 @@ def open_browser() -> Iterator[Browser]:
     from_us, to_browser = os.pipe()
     from_browser, to_us = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-
-        def give_pipes() -> None:
-            # Moved out of the way first: one of them may be 3 or 4 already.
-            read, write = os.dup(from_us), os.dup(to_us)
-            high_read, high_write = os.dup2(read, 200), os.dup2(write, 201)
-            os.dup2(high_read, _READ)
-            os.dup2(high_write, _WRITE)
-
+        # Chromium reads what it is told on descriptor 3 and answers on 4; only a shell can put pipes just there.
+        placed = f'exec "$@" 3<&{from_us} 4>&{to_us}'
         process = subprocess.Popen(
-            [command, f"--user-data-dir={profile}", *_FLAGS],
+            ["bash", "-c", placed, "bash", command, f"--user-data-dir={profile}", *_FLAGS],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            preexec_fn=give_pipes,
-            close_fds=False,
+            pass_fds=(from_us, to_us),
         )
         os.close(from_us)
         os.close(to_us)
