@@ -84,6 +84,7 @@ class TorchTrainer:
         with torch.no_grad():  # what is called first is the root, and generation calls layers
             policy(collate([DUMMY], self._device).inputs, temperature=1.0)
         policy.path = "unchecked"
+        scatter(policy)
         return policy
 
     @torch.no_grad()
