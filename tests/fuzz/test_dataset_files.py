@@ -205,7 +205,7 @@ def test_a_broken_parquet_file_is_refused_or_has_rows(tmp_path: Path, data: byte
 
 @pytest.mark.slow
 @given(broken=BROKEN)
-@settings(max_examples=20_000, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=5_000, deadline=None, suppress_health_check=SHARED)
 def test_a_broken_file_is_read_as_its_format_says_or_refused_thoroughly(
     tmp_path: Path, broken: tuple[str, bytes]
 ) -> None:
@@ -214,7 +214,7 @@ def test_a_broken_file_is_read_as_its_format_says_or_refused_thoroughly(
 
 @pytest.mark.slow
 @given(data=mutated(PARQUET))
-@settings(max_examples=5_000, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=2_000, deadline=None, suppress_health_check=SHARED)
 def test_a_broken_parquet_file_is_refused_or_has_rows_thoroughly(tmp_path: Path, data: bytes) -> None:
     check_parquet(tmp_path, data)
 

@@ -69,6 +69,7 @@ def test_aliases_are_read() -> None:
         ("a: !!python/object:os.system x\n", "tags such as python/object:os.system are not supported", 1),
         ("a: !!int x\n", "x is not a whole number", 1),
         ("a: [1,\nb", "while parsing a flow sequence", 2),
+        ("a: {use: hf:a/b?split=x}", "between brackets, text with a \\? needs quotes", 1),
         ("a: 1\n---\nb: 2\n", "expected a single document", 2),
         ("a: \x01\n", "unacceptable character", None),
         ("a: " + "9" * 5000, "is not a whole number", 1),

@@ -72,7 +72,8 @@ def parse_yaml(text: str) -> Parsed:
         value = None if root is None else reader.read(root, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise RecipeSyntaxError(" ".join(filter(None, (error.context, error.problem))), line) from None
+        hint = "; between brackets, text with a ? needs quotes" if "'?'" in (error.problem or "") else ""
+        raise RecipeSyntaxError(" ".join(filter(None, (error.context, error.problem))) + hint, line) from None
     except yaml.YAMLError as error:
         raise RecipeSyntaxError(str(error).splitlines()[0]) from None
     except RecursionError:
