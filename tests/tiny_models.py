@@ -7,7 +7,7 @@ Example: `folder = make_model_folder(tmp_path / "model", family="gemma2")`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -52,16 +52,22 @@ def make_model_folder(
     family: Family = "qwen3",
     vocab_size: int = DEFAULT_VOCAB_SIZE,
     dtype: torch.dtype = torch.float32,
-    chat_template: bool = True,
+    chat_template: bool | str = True,
     seed: int = 0,
+    end_ids: Sequence[int] | None = None,
+    tokenizer: Mapping[str, Any] | None = None,
     **config: Any,
 ) -> Path:
     """Write model, tokenizer and generation config into `path` and return it; `config` changes the model's config.
 
-    Tokens 0 to 255 are bytes, then come `SPECIAL_TOKENS`; a larger vocabulary only pads the embedding.
+    Tokens 0 to 255 are bytes, then come `SPECIAL_TOKENS`; a larger vocabulary only pads the embedding. `end_ids` are
+    those of the generation config (default: `END_ID`), `tokenizer` arguments of `make_tokenizer`.
     """
-    make_model(family, vocab_size, dtype, seed, **config).save_pretrained(path)
-    make_tokenizer(chat_template).save_pretrained(path)
+    model = make_model(family, vocab_size, dtype, seed, **config)
+    if end_ids is not None:
+        model.generation_config.eos_token_id = list(end_ids) or None
+    model.save_pretrained(path)
+    make_tokenizer(chat_template, **(tokenizer or {})).save_pretrained(path)
     return path
 
 
@@ -83,8 +89,19 @@ def make_model(
     return model.to(dtype).eval()
 
 
-def make_tokenizer(chat_template: bool = True) -> Any:
-    """A tokenizer whose tokens are bytes: every text survives encode and decode."""
+def make_tokenizer(
+    chat_template: bool | str = True,
+    *,
+    pad: str | None = PAD,
+    end: str | None = END,
+    begin: str | None = None,
+    more: Sequence[str] = (),
+) -> Any:
+    """A tokenizer whose tokens are bytes: every text survives encode and decode.
+
+    `chat_template` is a template, or whether to have `CHAT_TEMPLATE`. `more` tokens come behind `SPECIAL_TOKENS`; so do
+    `pad` and `begin` (BOS) when they are others.
+    """
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocab = {character: index for index, character in enumerate(alphabet)}
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[]))
@@ -93,14 +110,17 @@ def make_tokenizer(chat_template: bool = True) -> Any:
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        pad_token=PAD,
-        eos_token=END,
+        pad_token=pad,
+        eos_token=end,
+        bos_token=begin,
         additional_special_tokens=[START],
         model_max_length=SHAPE["max_position_embeddings"],
         clean_up_tokenization_spaces=False,
     )
+    if more:
+        fast.add_tokens(list(more))
     if chat_template:
-        fast.chat_template = CHAT_TEMPLATE
+        fast.chat_template = CHAT_TEMPLATE if chat_template is True else chat_template
     return fast
 
 

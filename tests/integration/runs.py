@@ -9,6 +9,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grpo_core.cli.main import main
 from tests.tiny_models import make_model_folder
@@ -29,9 +30,9 @@ class Ran:
     stderr: str
 
 
-def make_workplace(folder: Path, *, family: str = "qwen3", rows: int = 12) -> Path:
-    """A folder with `model/`, `rows.jsonl` and `mine.py`."""
-    make_model_folder(folder / "model", family=family)
+def make_workplace(folder: Path, *, family: str = "qwen3", rows: int = 12, **model: Any) -> Path:
+    """A folder with `model/`, `rows.jsonl` and `mine.py`; `model` are arguments of `make_model_folder`."""
+    make_model_folder(folder / "model", family=family, **model)
     lines = [json.dumps({"query": f"Say {number}", "wanted": number % 2}) for number in range(rows)]
     (folder / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "mine.py").write_text(REWARD, encoding="utf-8")
