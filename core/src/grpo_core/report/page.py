@@ -19,7 +19,10 @@ from grpo_core.report.markup import Html, tag
 
 __all__ = ["fill", "json_block", "render"]
 
-_SCRIPTS = ("dom.js", "scale.js", "chart.js", "curves.js", "scores.js", "probes.js", "completions.js", "start.js")
+_SCRIPTS = (
+    *("dom.js", "scale.js", "series.js", "plot.js", "chart.js", "curves.js"),
+    *("scores.js", "probes.js", "completions.js", "start.js"),
+)
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
 
