@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -171,10 +173,12 @@ def test_a_file_goes_through_a_registered_preprocessor(sums: str, tmp_path: Path
 
 def test_values_that_json_does_not_know_are_shown_as_text_and_long_ones_are_cut(tmp_path: Path) -> None:
     file = tmp_path / "odd.jsonl"
-    file.write_text(json.dumps({"query": "q", "half": "\ud800", "n": float("nan"), "long": "x" * 500}))
-    columns = preview(str(file))["samples"][0]["columns"]
-    assert columns == {"half": "?", "n": "nan", "long": "x" * 500}
+    file.write_text(json.dumps({"query": "q", "half": "\ud800", "long": "x" * 500}))
+    assert preview(str(file))["samples"][0]["columns"] == {"half": "?", "long": "x" * 500}
     assert "… (502 characters)" in datasets("preview", str(file)).stdout
+    table = pyarrow.table({"query": ["q"], "n": [float("nan")]})
+    pyarrow.parquet.write_table(table, tmp_path / "odd.parquet")
+    assert preview(str(tmp_path / "odd.parquet"))["samples"][0]["columns"] == {"n": "nan"}
 
 
 def test_what_happened_to_rows_is_a_warning(tmp_path: Path) -> None:
