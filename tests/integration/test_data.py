@@ -92,3 +92,18 @@ def test_a_stream_has_no_end_to_evaluate_on(tmp_path: Path) -> None:
     refused = grpoctl(tmp_path, "eval", *shared, *stream, code=2)
     assert "a stream has no evaluation rows" in refused.stderr
     assert "eval/prompts" in grpoctl(tmp_path, "eval", *shared, *stream, "--eval-rows", "2").stdout
+
+
+def test_a_preview_of_a_stream_reads_its_first_rows_only(tmp_path: Path) -> None:
+    stream = make_hub_workplace(tmp_path)
+    shown = json.loads(grpoctl(tmp_path, "datasets", "preview", stream[1], "--json").stdout)
+    assert (shown["rows"], shown["columns"]) == (5, ["wanted"])
+    assert shown["warnings"] == [f"{stream[1]}: is streamed, and only its first rows were read"]
+
+
+def test_a_mix_is_previewed_dataset_by_dataset(tmp_path: Path) -> None:
+    make_mixed_workplace(tmp_path)
+    one, other = json.loads(grpoctl(tmp_path, "datasets", "preview", "rows.jsonl,more.jsonl", "--json").stdout)
+    assert (one["rows"], one["columns"]) == (12, ["dataset", "wanted"])
+    assert (other["rows"], other["columns"]) == (6, ["dataset", "tune", "wanted"])
+    assert other["samples"][0]["id"] == "train-more-000000"

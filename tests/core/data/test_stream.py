@@ -65,8 +65,8 @@ def prompts_of(dataset: PlannedDataset, seed: int = 0) -> PromptStream:
     return PromptStream(open_samples(dataset, "train", CONTEXT), render, seed=seed)
 
 
-def take(stream: PromptStream, start: int, count: int) -> list[str]:
-    return [stream.take(number).text for number in range(start, start + count)]
+def take(stream: PromptStream, count: int) -> list[str]:
+    return [stream.take().text for _ in range(count)]
 
 
 def all_texts(rows: int = ROWS) -> list[str]:
@@ -99,7 +99,7 @@ def test_a_position_survives_json_and_another_process(repository: PlannedDataset
 
 
 def test_every_row_is_asked_once_a_pass_and_moves_no_further_than_the_buffer(repository: PlannedDataset) -> None:
-    asked = take(prompts_of(repository), 0, 2 * ROWS)
+    asked = take(prompts_of(repository), 2 * ROWS)
     first, second = asked[:ROWS], asked[ROWS:]
     assert sorted(first) == sorted(second) == all_texts()
     assert first != second
@@ -108,25 +108,25 @@ def test_every_row_is_asked_once_a_pass_and_moves_no_further_than_the_buffer(rep
 
 
 def test_the_seed_decides_the_order(repository: PlannedDataset) -> None:
-    assert take(prompts_of(repository, seed=1), 0, ROWS) != take(prompts_of(repository), 0, ROWS)
-    assert take(prompts_of(repository), 0, ROWS) == take(prompts_of(repository), 0, ROWS)
+    assert take(prompts_of(repository, seed=1), ROWS) != take(prompts_of(repository), ROWS)
+    assert take(prompts_of(repository), ROWS) == take(prompts_of(repository), ROWS)
 
 
 @pytest.mark.parametrize("taken", [0, 1, 4, 5, 6, 22, 23, 24, 50])
 def test_a_restored_stream_gives_the_same_next_prompts(repository: PlannedDataset, taken: int) -> None:
     stream = prompts_of(repository)
-    take(stream, 0, taken)
+    take(stream, taken)
     state = json.loads(json.dumps(stream.state()))
     other = prompts_of(repository)
     assert other.restore(state)
     assert other.passes == stream.passes
     assert other.state() == stream.state()
-    assert take(other, taken, 40) == take(stream, taken, 40)
+    assert take(other, 40) == take(stream, 40)
 
 
 def test_rows_that_changed_where_the_stream_stopped_are_noticed(repository: PlannedDataset, tmp_path: Path) -> None:
     stream = prompts_of(repository)
-    take(stream, 0, 12)
+    take(stream, 12)
     state = stream.state()
     for file in (tmp_path / "acme/rows").glob("train-1.*"):
         file.unlink()
@@ -135,18 +135,13 @@ def test_rows_that_changed_where_the_stream_stopped_are_noticed(repository: Plan
     assert not prompts_of(repository).restore(state)
 
 
-def test_a_prompt_out_of_order_is_a_fault_of_the_caller(repository: PlannedDataset) -> None:
-    with pytest.raises(AssertionError, match="prompt 1 of a stream that is at 0"):
-        prompts_of(repository).take(1)
-
-
 def test_dropped_rows_and_evaluation_prompts_are_never_asked(repository: PlannedDataset) -> None:
     def short(samples: Sequence[Sample]) -> list[Prompt]:
         return [prompt for prompt in render(samples) if len(prompt.text) == 3]
 
     samples = open_samples(repository, "train", CONTEXT)
     samples.exclude({prompt_key(sample) for sample in samples.first(12)})
-    asked = take(PromptStream(samples, short, seed=0), 0, 22)
+    asked = take(PromptStream(samples, short, seed=0), 22)
     assert sorted(asked[:11]) == sorted(asked[11:]) == [f"q{row}" for row in range(12, 23)]
 
 
@@ -167,13 +162,13 @@ def test_a_stream_of_which_nothing_is_left_ends_with_an_error(repository: Planne
         samples.read_block()
     nothing = PromptStream(open_samples(repository, "train", CONTEXT), lambda samples: [], seed=0)
     with pytest.raises(DataError, match="no prompt of a whole pass"):
-        nothing.take(0)
+        nothing.take()
 
 
 def test_a_bad_row_is_named_with_its_place(repository: PlannedDataset) -> None:
     stream = prompts_of(repository.model_copy(update={"preprocess": component("fails")}))
     with pytest.raises(DataError, match="hf:acme/rows train row 1: the preprocessor 'fails' failed"):
-        stream.take(0)
+        stream.take()
 
 
 def test_what_cannot_be_reached_or_read_on_says_so(repository: PlannedDataset) -> None:
@@ -219,7 +214,7 @@ def test_evaluation_rows_are_the_first_ones_and_leave_the_training(repository: P
     assert [sample.columns["n"] for sample in data.train] == [7, 8, 9]
     stream = data.sets[0].stream
     assert stream is not None
-    asked = take(PromptStream(stream, render, seed=0), 0, 16)
+    asked = take(PromptStream(stream, render, seed=0), 16)
     assert sorted(asked) == sorted(f"q{row}" for row in range(7, 23))
 
 
@@ -264,6 +259,8 @@ def test_a_stream_can_be_one_of_a_mix_and_is_resumed_there(repository: PlannedDa
     assert all(sorted(prompt.text[0] for prompt in step) == ["q", "q", "q", "x"] for step in steps)
     assert all(sample.columns.keys() == data.columns for step in later for sample in step)
     assert feed.epochs_before(12) == 1.0
+    with pytest.raises(AssertionError, match="step 3 of a stream after 11"):
+        feed.take(3)
     resumed = feed_of(load(*mix))
     assert resumed.restore(state)
     assert [[prompt.sample for prompt in resumed.take(step)] for step in range(4, 12)] == later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,7 +79,7 @@ def _settings(flags: Mapping[str, Any]) -> Recipe:
 
 def _load(recipe: Recipe, catalog: Catalog) -> Iterator[LoadedSamples]:
     """The samples of each dataset."""
-    from grpo_core.data.samples import load_samples
+    from grpo_core.data.prepare import open_dataset
     from grpo_core.recipe.datasets import plan_dataset, training_datasets
     from grpo_core.recipe.paths import read_text_setting
     from grpo_core.types import BuildContext
@@ -87,7 +88,9 @@ def _load(recipe: Recipe, catalog: Catalog) -> Iterator[LoadedSamples]:
     for entry in training_datasets(recipe.dataset).values():
         system = entry.system and read_text_setting(entry.system)
         dataset = plan_dataset(entry.model_copy(update={"system": system}), catalog=catalog)
-        yield load_samples(dataset, split="train", seed=seed, context=BuildContext(seed=seed))
+        loaded, stream = open_dataset(dataset, seed, BuildContext(seed=seed))
+        note = f"{dataset.reference}: is streamed, and only its first rows were read"
+        yield loaded if stream is None else replace(loaded, warnings=(*loaded.warnings, note))
 
 
 def _preview(loaded: LoadedSamples, model: ModelSettings | None, rows: int) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Feed:
         """Raises `DataError` when a step asks a dataset for more prompts than it has."""
         self._sets = tuple(sets)
         self._prompts_per_step, self._seed = prompts_per_step, seed
+        self._step: int | None = None
         self._streams = {each.name: each.stream for each in sets if each.stream is not None}
         self._shares = shares([each.weight for each in sets])
         for each, share in self.sources:
@@ -68,6 +69,8 @@ class Feed:
 
     def take(self, step: int) -> list[Prompt]:
         """The prompts of step `step`, counted from 1; with a stream, steps come in order."""
+        assert self.rows is not None or self._step in (None, step - 1), f"step {step} of a stream after {self._step}"
+        self._step = step
         asked = draws(step, shares=self._shares, prompts_per_step=self._prompts_per_step)
         return [self._prompt(self._sets[draw.dataset], draw.number) for draw in asked]
 
@@ -84,10 +87,11 @@ class Feed:
 
     def restore(self, state: Mapping[str, Any]) -> bool:
         """Go on where `state` was given; False when the rows of a stream are not what they were there."""
+        self._step = None
         restored = [stream.restore(state[name]) for name, stream in self._streams.items() if name in state]
         return all(restored)
 
     def _prompt(self, chosen: PromptSet, number: int) -> Prompt:
         if chosen.stream is not None:
-            return chosen.stream.take(number)
+            return chosen.stream.take()
         return chosen.prompts[row_of(number, rows=len(chosen.prompts), seed=self._seed, name=chosen.name)]

@@ -18,7 +18,7 @@ from grpo_core.errors import DataError
 from grpo_core.recipe.plan import LaunchPlan, PlannedDataset
 from grpo_core.types import BuildContext, Sample
 
-__all__ = ["Data", "TrainingSet", "load_data"]
+__all__ = ["Data", "TrainingSet", "load_data", "open_dataset"]
 
 _IN_EVALUATION = "their prompt is an evaluation prompt too"
 
@@ -69,7 +69,7 @@ def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
     left of a dataset to train on.
     """
     seed = plan.recipe.run.seed
-    opened = [_open(dataset, seed, context) for dataset in plan.datasets]
+    opened = [open_dataset(dataset, seed, context) for dataset in plan.datasets]
     loaded = [each for each, _ in opened]
     columns = frozenset(name for each in loaded for name in each.columns)
     held_out, taken_out = _load_evaluation(plan, opened, context)
@@ -90,10 +90,10 @@ def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
 
 
 _Opened = tuple[LoadedSamples, SampleStream | None]
-"""The samples of a dataset; or its first ones, and the stream that has the others."""
 
 
-def _open(dataset: PlannedDataset, seed: int, context: BuildContext) -> _Opened:
+def open_dataset(dataset: PlannedDataset, seed: int, context: BuildContext) -> _Opened:
+    """The training samples of a dataset; or its first ones, and the stream that has the others."""
     if dataset.buffer_rows is None:
         return load_samples(dataset, split="train", seed=seed, context=context), None
     stream = open_samples(dataset, "train", context)

@@ -103,7 +103,7 @@ class PromptStream:
     ) -> None:
         """`render` leaves out those that are too long."""
         self._samples, self._render, self._seed = samples, render, seed
-        self._taken = self._offset = self._passes = 0
+        self._offset = self._passes = 0
         self._start = samples.rows.position()
         self._block: list[Prompt] = []
 
@@ -112,25 +112,24 @@ class PromptStream:
         """How often the whole dataset was asked."""
         return self._passes
 
-    def take(self, number: int) -> Prompt:
-        """The prompt `number`, counted from 0: the one after that of the call before."""
-        assert number == self._taken, f"prompt {number} of a stream that is at {self._taken}"
+    def take(self) -> Prompt:
+        """The next prompt."""
         if self._offset == len(self._block):
             self._read_block()
-        self._taken, self._offset = self._taken + 1, self._offset + 1
+        self._offset += 1
         return self._block[self._offset - 1]
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs to go on, as JSON values."""
-        return {"taken": self._taken, "offset": self._offset, "start": self._start, "digest": _digest(self._block)}
+        return {"offset": self._offset, "start": self._start, "digest": _digest(self._block)}
 
     def restore(self, state: Mapping[str, Any]) -> bool:
         """Go on where `state` was given; False when the rows there are not what they were."""
         self._samples.rows.seek(state["start"])
         self._start, self._block = state["start"], []
-        if state["taken"]:
+        if state["offset"]:
             self._read_block()
-        self._taken, self._offset = state["taken"], min(state["offset"], len(self._block))
+        self._offset = min(state["offset"], len(self._block))
         return bool(_digest(self._block) == state["digest"])
 
     def _read_block(self) -> None:
