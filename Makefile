@@ -5,7 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := core plugins/grpo-rewards-math plugins/grpo-trackers
 SOURCES := core/src plugins/grpo-rewards-math/src plugins/grpo-trackers/src
-RUN ?= runs/demo
 
 .PHONY: dev demo test test-slow check format docs clean
 
@@ -20,8 +19,8 @@ $(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$
 
 dev: $(VENV)/.installed  ## .venv with all packages editable
 
-demo: dev  ## watch a model learn Countdown: minutes, no GPU, no download
-	$(BIN)/grpoctl train --recipe countdown-tiny --output $(RUN)
+demo: dev  ## watch a model learn Countdown: minutes, no GPU, no download (RUN=folder chooses where)
+	$(BIN)/grpoctl train --recipe countdown-tiny $(if $(RUN),--output $(RUN))
 
 test: dev  ## the tests, under 15 minutes on two cores
 	$(BIN)/python -m pytest
