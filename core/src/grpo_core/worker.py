@@ -62,4 +62,9 @@ def _show(error: Exception, rank: int, *, debug: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    if code in (0, 130):
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # a process group whose other members are gone may wait for them when it is torn down

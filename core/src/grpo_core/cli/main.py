@@ -6,6 +6,7 @@ Command modules import nothing heavy at module level, so `--help` stays fast; ea
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from typing import Annotated
@@ -28,6 +29,8 @@ def main() -> None:
     print_utf8()
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]  # it may stand after any command
+    if debug:
+        os.environ["GRPO_DEBUG"] = "1"  # for the processes that a run starts
     try:
         build_app()(prog_name="grpoctl")
     except KeyboardInterrupt:
