@@ -1,4 +1,4 @@
-"""Fail unless a run's greedy accuracy started high enough and rose enough: `improved.py RUN --start 0.1 --gain 0.05`."""
+"""Fail unless a run's greedy accuracy began high enough and rose enough: `improved.py RUN --start 0.1 --gain 0.05`."""
 
 import argparse
 import json

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from grpo_core.plugins import hookspecs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ class Preprocessor(Protocol):
 
 
 class RowSource(Protocol):
-    """Makes rows without a file; the same (options, split, seed) gives the same rows, and no problem is in two splits."""
+    """Makes rows without a file: the same ones for the same (options, split, seed), and no problem is in two splits."""
 
     def __call__(
         self, options: object, /, *, split: Literal["train", "evaluation"], seed: int
@@ -58,7 +58,7 @@ class RolloutBackend(Protocol):
 
 
 class SharesWeights(Protocol):
-    """A rollout backend with the capability `weights:shared`: it reads the trainer's own module, so there is no copy."""
+    """A rollout backend with the capability `weights:shared`: it reads the trainer's own module, without a copy."""
 
     def share(self, module: torch.nn.Module, version: int) -> None:
         """Generate with `module` from now on; completions carry `version`. Called before every rollout."""
@@ -73,7 +73,7 @@ class TrainerBackend(Protocol):
         ...
 
     def update(self, batch: TrainBatch) -> UpdateReport:
-        """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they were."""
+        """One optimiser update. Raises `Collapse`, and leaves the weights, when loss or gradient is not finite."""
         ...
 
     def module(self) -> torch.nn.Module:

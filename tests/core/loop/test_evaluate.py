@@ -3,10 +3,11 @@
 from itertools import combinations
 
 import pytest
-from grpo_core.loop.evaluate import is_correct, pass_at_k
-from grpo_core.types import Failed
 from hypothesis import given
 from hypothesis import strategies as st
+
+from grpo_core.loop.evaluate import is_correct, pass_at_k
+from grpo_core.types import Failed
 from tests.core.loop.make import scored_group
 
 
@@ -41,7 +42,7 @@ def test_pass_at_k_is_the_share_of_draws_with_a_correct_answer(data: st.DataObje
     ],
 )
 def test_an_answer_is_correct_when_every_verifying_reward_that_applies_says_so(
-    outcomes: dict[str, list[float | None | Failed]], expected: bool | None
+    outcomes: dict[str, list[float | Failed | None]], expected: bool | None
 ) -> None:
     group = scored_group([1.0], outcomes=outcomes)
     assert is_correct(group, 0, list(outcomes)) is expected

@@ -1,6 +1,7 @@
 """When a run must not go on."""
 
 import pytest
+
 from grpo_core.errors import Collapse, RolloutError
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_sampler_gap
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, TrainMember
