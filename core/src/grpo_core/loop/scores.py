@@ -55,9 +55,8 @@ def _part(request: RolloutRequest, piece: Piece) -> RolloutRequest:
 
 
 def _wide_scopes(parts: Parts, shares: Shares, completions: int) -> frozenset[Scope]:
-    """The scopes of rewards that no rank can call with what it has."""
-    if parts.ranks.world_size == 1:
-        return frozenset()
+    """The scopes of rewards that see more than a rank has. Those of a whole step always get it in the order of the
+    requests, however many ranks there are and in whatever order groups arrived."""
     split = any(piece.count < completions for share in shares for piece in share)
     wide: frozenset[Scope] = frozenset(("group", "step") if split else ("step",))
     return wide & parts.scorer.scopes()
