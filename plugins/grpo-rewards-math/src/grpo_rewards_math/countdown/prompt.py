@@ -1,4 +1,4 @@
-"""Countdown rows -> samples: the prompt that states the problem and asks for the tags that `format_reward` checks.
+"""Countdown rows -> samples: the problem as the last turn, earlier turns and solved examples before it.
 
 Understands the columns of the known hub datasets (`nums` with `target`, or `nums` with `response`) and those that
 `source` makes. The reward reads `nums` and `target`; every other column is kept.
@@ -10,25 +10,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from grpo_core.api import BuildContext, DataError, Message, Preprocessor, Sample
+from grpo_rewards_math.countdown.examples import solved_turns
 from grpo_rewards_math.countdown.numbers import read_number, read_numbers
 from grpo_rewards_math.countdown.options import CountdownOptions
+from grpo_rewards_math.countdown.wording import render
 
-__all__ = ["TEMPLATES", "make", "render"]
-
-TEMPLATES = {
-    "full": (
-        "Here are some numbers: {numbers}. Combine them into an equation whose value is {target}. "
-        "The allowed operations are {operations}, parentheses are allowed too, and each number can only be used once; "
-        "none may be left over.\n"
-        "First reason step by step inside <think></think>. Then write the final equation, and nothing else, inside "
-        "<answer></answer>. An answer looks like this: <answer>{example}</answer>"
-    ),
-    "short": "{numbers} = {target} <think></think><answer></answer>",
-}
+__all__ = ["make"]
 
 
 def make(options: CountdownOptions, context: BuildContext) -> Preprocessor:
     """Build the preprocessor of the dataset `countdown`."""
+    examples = solved_turns(options)
 
     def to_sample(row: Mapping[str, object], /) -> Sample:
         columns = dict(row)
@@ -37,23 +29,9 @@ def make(options: CountdownOptions, context: BuildContext) -> Preprocessor:
         prompt = render(options, _given_numbers(columns), _target(columns))
         earlier, system = _earlier_turns(columns.pop("history", None)), columns.pop("system", None)
         opening = [Message(role="system", content=str(system))] if system else []
-        return Sample(messages=(*opening, *earlier, Message(role="user", content=prompt)), columns=columns)
+        return Sample(messages=(*opening, *examples, *earlier, Message(role="user", content=prompt)), columns=columns)
 
     return to_sample
-
-
-def render(options: CountdownOptions, nums: Sequence[int | Fraction], target: int | Fraction) -> str:
-    """State a problem in the wording that the options choose."""
-    text, operations = options.template or TEMPLATES[options.style], options.operations
-    fields = {
-        "{numbers}": (" " if text == TEMPLATES["short"] else ", ").join(map(str, nums)),
-        "{target}": str(target),
-        "{operations}": " ".join(operations),
-        "{example}": f"(5 {operations[0]} 3) {operations[-1]} 2",
-    }
-    for field, value in fields.items():
-        text = text.replace(field, value)
-    return text
 
 
 def _given_numbers(row: Mapping[str, object]) -> Sequence[Fraction]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from grpo_rewards_math.countdown.options import CountdownOptions
-from grpo_rewards_math.countdown.prompt import render
 from grpo_rewards_math.countdown.puzzle import Puzzle, draw
+from grpo_rewards_math.countdown.wording import render
 
 __all__ = ["Demonstration", "answer_text", "demonstrate"]
 

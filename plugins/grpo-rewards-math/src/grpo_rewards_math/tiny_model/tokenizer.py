@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from transformers import PreTrainedTokenizerFast
 
 from grpo_rewards_math.countdown.options import CountdownOptions
-from grpo_rewards_math.countdown.prompt import render
+from grpo_rewards_math.countdown.wording import render
 
 __all__ = ["CHAT_TEMPLATE", "CONTEXT_TOKENS", "build_tokenizer"]
 
