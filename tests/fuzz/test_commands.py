@@ -53,6 +53,6 @@ def test_a_preview_of_a_broken_file_is_an_answer_or_an_error(tmp_path: Path, dat
 
 @pytest.mark.slow
 @given(data=mutated(LINES, extra=WORDS))
-@settings(max_examples=3000, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=1000, deadline=None, suppress_health_check=SHARED)
 def test_a_preview_of_a_broken_file_is_an_answer_or_an_error_thoroughly(tmp_path: Path, data: bytes) -> None:
     check_preview(tmp_path, data)
