@@ -28,15 +28,17 @@ def make_trainer(
     objective: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     total_updates: int = 10,
+    place: Mapping[str, int] | None = None,
     **trainer: Any,
 ) -> TorchTrainer:
-    """A trainer on the CPU; `trainer` are its settings."""
+    """A trainer on the CPU; `trainer` are its settings, `place` says which rank it is."""
     context = BackendContext(
         model=ModelSettings(path=str(folder)),
         rollout=RolloutSettings(),
         trainer=TrainerSettings(**{"learning_rate": 1e-3, **trainer}),
         objective=ObjectiveSettings(**(objective or {})),
         total_updates=total_updates,
+        **(place or {}),
     )
     return make(TorchTrainerOptions(**{"device": "cpu", **(options or {})}), context)
 
