@@ -148,7 +148,9 @@ def test_weights_of_another_shape_are_refused(folder: Path) -> None:
         load_model(settings(folder), torch.float32)
 
 
-def test_an_adapter_in_place_of_a_model_says_where_it_belongs(tmp_path: Path) -> None:
-    (tmp_path / "adapter_config.json").write_text("{}")
-    with pytest.raises(RecipeError, match=r"holds a LoRA adapter and no model: .* in trainer\.lora\.adapter"):
+@pytest.mark.parametrize("inner", ["", "adapter"])
+def test_an_adapter_in_place_of_a_model_says_where_it_belongs(tmp_path: Path, inner: str) -> None:
+    (tmp_path / inner).mkdir(exist_ok=True)
+    (tmp_path / inner / "adapter_config.json").write_text("{}")
+    with pytest.raises(RecipeError, match=rf"holds a LoRA adapter and no model: .*lora\.adapter={tmp_path / inner}"):
         model_config(settings(tmp_path))

@@ -163,12 +163,13 @@ def _require_folder_or_id(model: ModelSettings) -> None:
 def _require_config_file(model: ModelSettings, folder: Path) -> None:
     if (folder / "config.json").is_file():
         return
-    if (folder / "adapter_config.json").is_file():
-        _fail(
-            model,
-            "the folder holds a LoRA adapter and no model: name its base model here, and the adapter in "
-            "trainer.lora.adapter",
-        )
+    for adapter in (folder, folder / "adapter"):
+        if (adapter / "adapter_config.json").is_file():
+            _fail(
+                model,
+                "the folder holds a LoRA adapter and no model: name its base model here, and the adapter by "
+                f"--set trainer.lora.adapter={adapter}",
+            )
     _fail(model, "the folder has no config.json: it is not a model in Hugging Face layout")
 
 
