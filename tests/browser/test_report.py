@@ -110,6 +110,12 @@ def test_every_chart_is_drawn_with_a_line_and_an_axis(one: Page) -> None:
     assert all(lines >= 1 and ticks >= 3 for _, lines, ticks in drawn), drawn
 
 
+def test_what_never_changes_is_named_in_its_group(one: Page) -> None:
+    said = texts(one, ".constant")
+    assert any("completions/truncated_share = 0.02" in text for text in said)
+    assert any("eval/prompts = 64" in text for text in said)
+
+
 def test_lines_follow_their_numbers(one: Page) -> None:
     path = one.evaluate(f"{chart('Learning rate')}.querySelector('path.line.faint, path.line').getAttribute('d')")
     heights = [float(point.split(" ")[1]) for point in path.replace("M", "").split("L")]

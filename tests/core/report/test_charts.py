@@ -43,11 +43,11 @@ def test_a_metric_that_core_does_not_know_is_drawn_under_other() -> None:
     assert [(chart.group, chart.title) for chart in plot.charts] == [("Policy", "KL"), ("Other", "acme/own")]
 
 
-def test_counts_that_never_change_are_named_instead_of_drawn() -> None:
-    metrics = ["rewards/a/failed", "rewards/b/failed", "reward/no_total", "policy/kl"]
-    plot = lay_out(metrics, ["rewards/a/failed", "reward/no_total", "policy/kl"])
-    assert [chart.title for chart in plot.charts] == ["Failed scores", "KL"]
-    assert plot.undrawn == ("reward/no_total",)
+def test_what_never_changes_is_named_instead_of_drawn_but_for_rewards() -> None:
+    metrics = ["reward/mean", "rewards/a/failed", "rewards/b/failed", "reward/no_total", "policy/ratio_mean"]
+    plot = lay_out(metrics, [name for name in metrics if name != "rewards/b/failed"])
+    assert [chart.title for chart in plot.charts] == ["Total reward", "Failed scores"]
+    assert plot.constant == {"Rewards": ("reward/no_total",), "Policy": ("policy/ratio_mean",)}
 
 
 def test_every_chart_has_an_id_of_its_own() -> None:

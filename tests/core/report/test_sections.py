@@ -75,11 +75,11 @@ def test_settings_have_their_origin_and_what_differs_is_marked(tmp_path: Path) -
     assert sections.settings([three]) == ""
 
 
-def test_notes_name_their_run_and_what_is_not_drawn(tmp_path: Path) -> None:
+def test_notes_name_their_run_where_there_are_several(tmp_path: Path) -> None:
     one, two = part(tmp_path / "one", notes=("half a line",)), part(tmp_path / "two")
-    assert "<li>one: half a line</li>" in sections.notes([one, two], {})
-    assert "not drawn: reward/no_total = 0." in sections.notes([two], {"reward/no_total": 0.0})
-    assert "Nothing." in sections.notes([two], {})
+    assert "<li>one: half a line</li>" in sections.notes([one, two])
+    assert "<li>half a line</li>" in sections.notes([one])
+    assert "Nothing." in sections.notes([two])
 
 
 def test_hostile_names_and_values_stay_text(tmp_path: Path) -> None:
@@ -91,6 +91,6 @@ def test_hostile_names_and_values_stay_text(tmp_path: Path) -> None:
     ]
     for chosen in (runs, runs[:1]):
         made = [sections.head(chosen), sections.findings(chosen), sections.evaluation(chosen)]
-        made += [sections.numbers(chosen), sections.settings(chosen), sections.notes(chosen, {HOSTILE: 1.0})]
+        made += [sections.numbers(chosen), sections.settings(chosen), sections.notes(chosen)]
         assert "<img" not in "".join(made)
         assert "<b " not in "".join(made)

@@ -33,8 +33,8 @@ class Chart:
     lines: tuple[Line, ...]
     unit: Unit = "number"
     stacked: bool = False
-    unless_constant: bool = False
-    """Named instead of drawn where it never changes."""
+    always: bool = False
+    """Drawn even where it never changes."""
 
 
 def _chart(group: str, title: str, note: str, *lines: str, **more: Any) -> Chart:
@@ -51,9 +51,15 @@ _REWARDS, _ANSWERS, _POLICY, _UPDATE = "Rewards", "Completions", "Policy", "Upda
 _SAMPLER, _TIME, _EVALUATION = "Sampler against trainer", "Time", "Evaluation"
 
 CHARTS: tuple[Chart, ...] = (
-    _chart(_REWARDS, "Total reward", "weighted total of each completion", "reward/mean = mean ± reward/std"),
     _chart(
-        _REWARDS, "<name>", "score of each completion it applies to", "rewards/<name>/mean = mean ± rewards/<name>/std"
+        _REWARDS, "Total reward", "weighted total of each completion", "reward/mean = mean ± reward/std", always=True
+    ),
+    _chart(
+        _REWARDS,
+        "<name>",
+        "score of each completion it applies to",
+        "rewards/<name>/mean = mean ± rewards/<name>/std",
+        always=True,
     ),
     _chart(
         _REWARDS,
@@ -75,28 +81,24 @@ CHARTS: tuple[Chart, ...] = (
         "share of completions a reward applies to",
         "rewards/<*>/coverage = <*>",
         unit="share",
-        unless_constant=True,
     ),
     _chart(
         _REWARDS,
         "Failed scores",
         "scores that could not be computed, a step",
         "rewards/<*>/failed = <*>",
-        unless_constant=True,
     ),
     _chart(
         _REWARDS,
         "Without a total",
         "completions a step that take no part in the update",
         "reward/no_total = completions",
-        unless_constant=True,
     ),
     _chart(
         _REWARDS,
         "Mixed groups",
         "groups in which a reward applied to some answers only",
         "rewards/<*>/mixed_groups = <*>",
-        unless_constant=True,
     ),
     _chart(_REWARDS, "Reward by dataset", "mean total of a dataset's completions", "data/<*>/reward = <*>"),
     _chart(_REWARDS, "Share by dataset", "of the step's prompts", "data/<*>/share = <*>", unit="share"),
@@ -149,7 +151,7 @@ CHARTS: tuple[Chart, ...] = (
         "trainer/loss = as the optimiser got it",
     ),
     _chart(_POLICY, "Fall from the best", "of the smoothed mean total", "health/reward_fall = fall"),
-    _chart(_POLICY, "Collapse", "1: judged so by the run", "health/collapse = collapse", unless_constant=True),
+    _chart(_POLICY, "Collapse", "1: judged so by the run", "health/collapse = collapse"),
     _chart(_UPDATE, "Gradient norm", "before clipping", "trainer/grad_norm = norm"),
     _chart(_UPDATE, "Learning rate", "of the step's last update", "trainer/learning_rate = rate"),
     _chart(_UPDATE, "Tokens forwarded", "padding not counted", "trainer/tokens = tokens", unit="tokens"),
@@ -159,7 +161,6 @@ CHARTS: tuple[Chart, ...] = (
         "share of forwarded positions",
         "trainer/padding_share = share",
         unit="share",
-        unless_constant=True,
     ),
     _chart(_UPDATE, "Micro-batches", "forward and backward passes", "trainer/micro_batches = passes"),
     _chart(
@@ -167,7 +168,6 @@ CHARTS: tuple[Chart, ...] = (
         "Skipped completions",
         "advantage 0, so their forward was not needed",
         "trainer/skipped_sequences = completions",
-        unless_constant=True,
     ),
     _chart(
         _SAMPLER,
@@ -241,7 +241,6 @@ CHARTS: tuple[Chart, ...] = (
         "share of greedy answers that hit the token limit",
         "eval/truncated_share = share",
         unit="share",
-        unless_constant=True,
     ),
     _chart(
         _EVALUATION,
@@ -249,7 +248,6 @@ CHARTS: tuple[Chart, ...] = (
         "share a verifying reward could judge",
         "eval/judged_share = share",
         unit="share",
-        unless_constant=True,
     ),
-    _chart(_EVALUATION, "Prompts", "held-out prompts answered", "eval/prompts = prompts", unless_constant=True),
+    _chart(_EVALUATION, "Prompts", "held-out prompts answered", "eval/prompts = prompts"),
 )

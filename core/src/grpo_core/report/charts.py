@@ -23,8 +23,8 @@ class Plot:
     """All charts of a report."""
 
     charts: tuple[Chart, ...]
-    undrawn: tuple[str, ...]
-    """Metrics that have one value throughout and are not drawn."""
+    constant: dict[str, tuple[str, ...]]
+    """Group -> metrics that have one value throughout and are not drawn."""
 
 
 def lay_out(metrics: Sequence[str], constant: Collection[str]) -> Plot:
@@ -33,20 +33,20 @@ def lay_out(metrics: Sequence[str], constant: Collection[str]) -> Plot:
     `metrics` are all names of all runs, in order; `constant` those that have one value only, in all runs together.
     """
     charts: list[Chart] = []
-    undrawn: list[str] = []
+    undrawn: dict[str, tuple[str, ...]] = {}
     placed: set[str] = set()
     for template in CHARTS:
         for chart in _filled(template, metrics):
             names = {name for line in chart.lines for name in (line.metric, line.spread) if name}
             placed |= names
-            if chart.unless_constant and names <= set(constant):
-                undrawn += [line.metric for line in chart.lines]
+            if names <= set(constant) and not chart.always:
+                undrawn[chart.group] = (*undrawn.get(chart.group, ()), *(line.metric for line in chart.lines))
             else:
                 charts.append(chart)
     for name in metrics:
         if name not in placed:
             charts.append(Chart(group=_OTHER, title=name, note="", lines=(Line(metric=name, label="value"),)))
-    return Plot(charts=tuple(charts), undrawn=tuple(undrawn))
+    return Plot(charts=tuple(charts), constant=undrawn)
 
 
 def charts_json(plot: Plot) -> list[dict[str, Any]]:

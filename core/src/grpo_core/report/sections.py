@@ -71,12 +71,9 @@ def settings(runs: Sequence[RunParts]) -> Html:
     return _scrolling(tag("thead", header), tag("tbody", *rows), class_="settings", label="Settings")
 
 
-def notes(runs: Sequence[RunParts], undrawn: Mapping[str, float]) -> Html:
-    """What the page leaves out or could not read; `undrawn` are metrics with the one value they have."""
+def notes(runs: Sequence[RunParts]) -> Html:
+    """What the page leaves out or could not read."""
     lines = [f"{one.run.name}: {note}" if len(runs) > 1 else note for one in runs for note in one.notes]
-    if undrawn:
-        values = ", ".join(f"{name} = {value:.4g}" for name, value in undrawn.items())
-        lines.append(f"The same throughout, so not drawn: {values}.")
     return tag("ul", *(tag("li", line) for line in lines), class_="notes") if lines else tag("p", "Nothing.")
 
 

@@ -10,7 +10,7 @@ from grpo_core.errors import UsageError
 from grpo_core.report import sections
 from grpo_core.report.answers import Answer, Samples, clipped
 from grpo_core.report.charts import charts_json, lay_out
-from grpo_core.report.completions import QUANTILES, keep_completions, summarise
+from grpo_core.report.completions import keep_completions, summarise
 from grpo_core.report.curves import curve, metric_names, page_curves, weighted
 from grpo_core.report.findings.read import findings_of
 from grpo_core.report.page import render
@@ -50,17 +50,18 @@ def make_page(runs: Sequence[RunFolder], *, budget_bytes: int) -> str:
     made = [_read(run, budget_bytes=budget_bytes // len(runs)) for run in runs]
     parts, data = [part for part, _ in made], [json for _, json in made]
     metrics = list(dict.fromkeys(name for run in runs for name in (*metric_names(run), *weighted(run))))
-    values = {name: {value for run in runs for value in curve(run, name).values} for name in metrics}
-    plot = lay_out(metrics, [name for name, found in values.items() if len(found) == 1])
+    values = {name: [value for run in runs for value in curve(run, name).values] for name in metrics}
+    plot = lay_out(metrics, [name for name, found in values.items() if len(found) > 1 and len(set(found)) == 1])
     slots = {
         "head": sections.head(parts),
         "findings": sections.findings(parts),
         "evaluation": sections.evaluation(parts),
         "numbers": sections.numbers(parts),
         "settings": sections.settings(parts),
-        "notes": sections.notes(parts, {name: values[name].pop() for name in plot.undrawn}),
+        "notes": sections.notes(parts),
     }
-    page = {"runs": data, "charts": charts_json(plot), "quantiles": QUANTILES}
+    constant = {group: {name: values[name][0] for name in names} for group, names in plot.constant.items()}
+    page = {"runs": data, "charts": charts_json(plot), "constant": constant}
     return render(title=_title(runs), parts=slots, data=page)
 
 

@@ -50,9 +50,20 @@ function place(charts) {
   }
   for (const [group, cards] of groups) {
     const grid = el('div', { class: 'charts' }, cards);
-    if (group === 'Evaluation') document.getElementById('evaluation-charts').append(grid);
-    else document.getElementById('chart-groups').append(el('h3', { text: group }), grid);
+    const parts = [grid, constants(page.constant[group])].filter(Boolean);
+    if (group === 'Evaluation') document.getElementById('evaluation-charts').append(...parts);
+    else document.getElementById('chart-groups').append(el('h3', { text: group }), ...parts);
   }
+  for (const group of Object.keys(page.constant).filter((name) => !groups.has(name))) {
+    document.getElementById('chart-groups').append(el('h3', { text: group }), constants(page.constant[group]));
+  }
+}
+
+/** What is not drawn, since it never changes. */
+function constants(values) {
+  if (!values) return null;
+  const said = Object.entries(values).map(([name, value]) => `${name} = ${shown(value)}`);
+  return el('p', { class: 'hint constant', text: `The same throughout: ${said.join(', ')}` });
 }
 
 function runButtons(view, redraw) {

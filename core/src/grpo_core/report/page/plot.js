@@ -39,7 +39,7 @@ function curveNodes(one, x, y) {
 function axes(x, y, { width, bottom, unit }) {
   const rows = y.ticks.map((tick) => svg('g', {},
     svg('line', { class: 'grid', x1: MARGIN.left, x2: width - MARGIN.right, y1: y.place(tick), y2: y.place(tick) }),
-    svg('text', { class: 'tick', x: MARGIN.left - 7, y: y.place(tick) + 4, 'text-anchor': 'end', text: shown(tick, unit === 'tokens' ? 'number' : unit).replace(' ', '\u2009') })));
+    svg('text', { class: 'tick', x: MARGIN.left - 7, y: y.place(tick) + 4, 'text-anchor': 'end', text: tickText(tick, y.ticks, unit) })));
   const columns = x.ticks.filter(Number.isInteger).map((tick) => svg('text', { class: 'tick', x: x.place(tick), y: bottom + 17, 'text-anchor': 'middle', text: trimmed(tick, 4) }));
   return svg('g', { 'aria-hidden': 'true' }, rows, columns, svg('line', { class: 'base', x1: MARGIN.left, x2: width - MARGIN.right, y1: bottom, y2: bottom }));
 }

@@ -18,6 +18,14 @@ function trimmed(value, digits) {
   return String(Number(value.toPrecision(digits)));
 }
 
+/** A tick's text: with as many decimals as tell it from its neighbours. */
+function tickText(tick, ticks, unit) {
+  const text = shown(tick, unit === 'tokens' ? 'number' : unit).replace(' ', '\u2009');
+  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : 1;
+  const fine = unit === 'number' && tick !== 0 && step < Math.abs(tick) / 1000;
+  return fine ? tick.toFixed(Math.min(Math.ceil(-Math.log10(step) + 0.3), 4)) : text;
+}
+
 /** Round values that cover [low, high], about `count` of them. */
 function linearTicks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1);
@@ -62,6 +70,8 @@ function axisRange(values, { unit, log }) {
   if (log) return low === high ? [low / 2, high * 2] : [low, high];
   if (low >= 0 && (unit !== 'number' || low < high * 0.4)) low = 0;
   if (low === high) return low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, high + Math.abs(high) * 0.1];
+  const least = Math.abs(high) * 0.004; // a finer axis would need labels longer than they have room
+  if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
   const air = (high - low) * 0.05;
   return [low === 0 ? 0 : low - air, unit === 'share' ? Math.min(high + air, Math.max(1, high)) : high + air];
 }
