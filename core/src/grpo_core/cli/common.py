@@ -57,6 +57,8 @@ def processes_of(per_node: int, nodes: int, node_rank: int, endpoint: str | None
             hint="the machine that keeps the run's folder is 0",
         )
     processes = Processes(per_node=per_node, nodes=nodes, node_rank=node_rank, endpoint=endpoint)
+    if nodes > 1:
+        processes.meeting_point()
     return processes if processes.several else None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from grpo_core.errors import DataError
-from grpo_core.loop.launch import check_state, exit_code, open_run
+from grpo_core.loop.launch import check_state, exit_code, open_run, run_folder
 from grpo_core.loop.prepare import prepare
 from grpo_core.loop.train import train
 from grpo_core.ranks.group import Opening, open_ranks
@@ -30,14 +30,15 @@ def work(path: Path, place: Place | None, *, allow_changes: bool = False) -> int
         plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
         return Opening(
             wait_limit_s=plan.recipe.run.wait_limit_s,
-            run=str(run_dir),
-            checkpoint=None if checkpoint is None else str(checkpoint),
+            run=str(run_dir.resolve()),
+            checkpoint=None if checkpoint is None else str(checkpoint.resolve()),
             plan=plan.model_dump_json(),
         )
 
     with open_ranks(place, opening) as (ranks, opened):
         share_cores(ranks.local_world_size)
-        plan, run_dir = LaunchPlan.model_validate_json(opened.plan), Path(opened.run)
+        plan = LaunchPlan.model_validate_json(opened.plan)
+        run_dir = run_folder(path) if ranks.is_first else Path(opened.run)
         checkpoint = None if opened.checkpoint is None else Path(opened.checkpoint)
         with ranks.stage("prepare"):
             prepared = prepare(plan, run_dir=run_dir)

@@ -26,7 +26,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.rendezvous import RendezvousParameters
 from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import create_rdzv_handler
 
-from grpo_core.errors import GrpoError, RankError, UsageError
+from grpo_core.errors import GrpoError, RankError
 from grpo_core.ranks.place import Processes
 from grpo_core.ranks.store import Store, death_key
 
@@ -40,7 +40,7 @@ _KILL_AT = 3
 
 def start(processes: Processes, arguments: Sequence[str]) -> int:
     """Run the worker module with `arguments` in every process of this machine; the exit code of the run."""
-    address, port = _meeting_point(processes)
+    address, port = processes.meeting_point() if processes.nodes > 1 else ("127.0.0.1", _free_port())
     run_id = secrets.token_hex(8)
     parameters = RendezvousParameters(
         backend="static",
@@ -135,18 +135,9 @@ def _quiet_agent() -> Iterator[None]:
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
-def _meeting_point(processes: Processes) -> tuple[str, int]:
-    if processes.nodes == 1:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            return "127.0.0.1", int(probe.getsockname()[1])
-    address, _, port = (processes.endpoint or "").rpartition(":")
-    if not address or not port.isdecimal():
-        raise UsageError(
-            f"--nnodes {processes.nodes} needs the place where the machines meet, and --rdzv-endpoint is "
-            f"{processes.endpoint!r}",
-            hint="give host:port, an address of machine 0 that the others reach and a port that is free there",
-        )
-    return address, int(port)
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def _end_of(pid: int) -> str | None:

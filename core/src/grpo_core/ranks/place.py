@@ -53,6 +53,17 @@ class Processes:
         """Whether there is more than one process."""
         return self.per_node * self.nodes > 1
 
+    def meeting_point(self) -> tuple[str, int]:
+        """Host and port of `endpoint`; raises `UsageError` where it names none."""
+        address, _, port = (self.endpoint or "").rpartition(":")
+        if not address or not port.isdecimal():
+            raise UsageError(
+                f"--nnodes {self.nodes} needs the place where the machines meet, and --rdzv-endpoint is "
+                f"{self.endpoint!r}",
+                hint="give host:port, an address of machine 0 that the others reach and a port that is free there",
+            )
+        return address, int(port)
+
 
 def find_place(environ: Mapping[str, str]) -> Place | None:
     """The place that the environment names; None: this process trains alone. Raises `UsageError` for half of one."""
