@@ -66,14 +66,15 @@ class SharesWeights(Protocol):
 
 
 class TrainerBackend(Protocol):
-    """Owns the weights and changes them."""
+    """Owns the weights and changes them. On several ranks every method is called by all of them together."""
 
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, without gradient."""
         ...
 
     def update(self, batch: TrainBatch) -> UpdateReport:
-        """One optimiser update. Raises `Collapse`, and leaves the weights, when loss or gradient is not finite."""
+        """One optimiser update, of which this is the rank's share; the metrics are those of all of it. Raises
+        `Collapse`, and leaves the weights, when loss or gradient is not finite."""
         ...
 
     def module(self) -> torch.nn.Module:
@@ -81,11 +82,11 @@ class TrainerBackend(Protocol):
         ...
 
     def iter_weights(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Stream every weight under its Hugging Face name; collective over ranks (capability `weights:stream`)."""
+        """Stream every weight under its Hugging Face name (capability `weights:stream`)."""
         ...
 
     def save(self, directory: Path) -> None:
-        """Write all that `restore` needs into `directory`, an empty folder."""
+        """Write all that `restore` needs into `directory`, an empty folder that rank 0 has made."""
         ...
 
     def restore(self, directory: Path) -> None:

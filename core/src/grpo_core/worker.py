@@ -50,15 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show(error: Exception, rank: int, *, debug: bool) -> int:
     """Print an error, on one rank only: the one that it is of, or that found it out."""
-    from grpo_core.ranks.failure import PeerError, named
+    from grpo_core.ranks.failure import PeerError, failure_of
 
     if isinstance(error, PeerError) and error.failure.by != rank:
         return error.exit_code
-    if rank and isinstance(error, GrpoError):
-        error.message = named(rank, error.message)
-    elif rank:
-        print(f"rank {rank}:", file=sys.stderr)
-    return show_error(error, debug=debug)
+    if not rank:
+        return show_error(error, debug=debug)
+    told = failure_of(error, rank)
+    shown = GrpoError(told.message, hint=told.hint)
+    shown.__cause__, shown.exit_code = error, told.exit_code
+    return show_error(shown, debug=debug)
 
 
 if __name__ == "__main__":
