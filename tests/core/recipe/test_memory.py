@@ -124,6 +124,23 @@ def test_a_config_with_other_names_has_no_shape(missing: str) -> None:
     assert shape_of(_config(**{missing: None}), 1) is None
 
 
+def test_each_of_several_processes_has_a_share_of_the_completions() -> None:
+    plan = _plan(micro_batch_tokens=10**9)
+    alone = estimate_memory(plan, _SHAPE, longest_prompt=4).parts
+    one_of_two = estimate_memory(plan, _SHAPE, longest_prompt=4, ranks=2).parts
+    shared = {"KV cache", "activations", "logits"}
+    assert {name: 2 * one_of_two[name] for name in shared} == {name: alone[name] for name in shared}
+    assert all(one_of_two[name] == alone[name] for name in alone.keys() - shared)
+
+
+def test_shards_keep_an_nth_of_what_lasts_and_gather_the_weights_for_the_rollout() -> None:
+    plan = _with_options(_plan(precision="bf16"), "trainer", {"sharding": "full"})
+    parts = estimate_memory(plan, _SHAPE, longest_prompt=4, ranks=4).parts
+    assert (parts["weights"], parts["masters"], parts["optimiser"]) == (1000, 0, 2000)
+    assert (parts["gradients"], parts["gathered weights"]) == (1000, 2000)
+    assert "gathered weights" not in estimate_memory(plan, _SHAPE, longest_prompt=4).parts
+
+
 @pytest.mark.parametrize(("size", "text"), [(0, "1 MiB"), (3 * 2**20, "3 MiB"), (5 * 2**29, "2.5 GiB")])
 def test_sizes_are_shown_for_people(size: int, text: str) -> None:
     assert mebibytes(size) == text

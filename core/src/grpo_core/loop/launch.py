@@ -35,7 +35,7 @@ def launch(
     """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written, `plan_only`
     once the run's folder is there for processes that something else starts."""
     prepared = prepare(plan)
-    announce(plan, prepared)
+    announce(plan, prepared, processes)
     if dry_run:
         return 0
     run_dir = create_run_dir(plan)
@@ -68,7 +68,7 @@ def resume(
         shutil.rmtree(leftover)
     if change:
         write_plan(plan, run_dir)
-    announce(plan, prepared)
+    announce(plan, prepared, processes)
     if processes is not None:
         return start(processes, [str(path), *(["--allow-changes"] if allow_changes else [])])
     return exit_code(train(plan, run_dir, prepared, checkpoint))
@@ -117,7 +117,7 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
         return evaluate(parts, prompts or prepared.train, step=state.step)
 
 
-def announce(plan: LaunchPlan, prepared: Prepared) -> None:
+def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) -> None:
     """Print what will happen to stdout, and what was noticed to stderr."""
     model, lora = plan.recipe.model, plan.recipe.trainer.lora
     parameters = count_parameters(model)
@@ -131,6 +131,7 @@ def announce(plan: LaunchPlan, prepared: Prepared) -> None:
         parameters=parameters,
         shape=shape_of(model_config(model), parameters, adapter),
         adapter=adapter,
+        ranks=processes.per_node * processes.nodes if processes else 1,
     )
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)

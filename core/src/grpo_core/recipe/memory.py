@@ -1,4 +1,4 @@
-"""How much memory a run in one process needs, estimated before anything loads.
+"""How much memory one process of a run needs, estimated before anything loads.
 
 With P parameters, b bytes a value (4 in fp32, 2 in bf16), L layers, H hidden size, K key-value heads of size D, V
 vocabulary, S sequences decoded at once, T tokens of the longest sequence (prompt and completion), M tokens of a
@@ -13,6 +13,9 @@ adapters, which come on top of P):
     KV cache     2 S T L K D b
     activations  17 M H L b; with gradient checkpointing M H L b + 17 M H b
     logits       3 · 4 C V: a chunk, in fp32, with two temporaries of its size
+
+Of N ranks each has a share of the sequences. With `sharding: full` of the torch trainer each keeps an N-th of weights
+(in fp32, which are the masters), gradients, optimiser and reference, and gathers the weights, P b, for the rollout.
 
 Activations are those of a transformer layer whose attention does not keep its scores: Korthikanti et al. 2022,
 arXiv 2205.05198, §4.1, eq. 2, 34 bytes for each 2-byte value of hidden state. Weights, masters, optimiser and
@@ -89,14 +92,20 @@ def shape_of(config: object, parameters: int, adapter: int | None = None) -> Mod
     )
 
 
-def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int) -> MemoryEstimate:
-    """Estimate a run whose rollout reads the trainer's own weights; `longest_prompt` in tokens."""
+def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int, ranks: int = 1) -> MemoryEstimate:
+    """Estimate one of `ranks` processes whose rollout reads the trainer's own weights; `longest_prompt` in tokens."""
+    completions = -(-plan.batch.completions_per_step // ranks)
     lasting = _lasting(plan, shape)
-    cache = _kv_cache(plan, shape, longest_prompt)
-    update = _update(plan, shape, longest_prompt)
+    rollout = {"KV cache": _kv_cache(plan, shape, longest_prompt, completions)}
+    update = _update(plan, shape, longest_prompt, completions)
+    if ranks > 1 and plan.trainer.options.get("sharding") == "full":
+        rollout["gathered weights"] = lasting["weights"]
+        masters = 4 * (shape.parameters + (shape.adapter or 0))
+        lasting = {name: size // ranks for name, size in {**lasting, "weights": masters, "masters": 0}.items()}
+        update["gradients"] = 4 * shape.trained // ranks
     return MemoryEstimate(
-        parts={**lasting, "KV cache": cache, **update},
-        peak=sum(lasting.values()) + max(cache, sum(update.values())),
+        parts={**lasting, **rollout, **update},
+        peak=sum(lasting.values()) + max(sum(rollout.values()), sum(update.values())),
     )
 
 
@@ -126,17 +135,17 @@ def _reference(plan: LaunchPlan, shape: ModelShape) -> int:
     return shape.trained * _value_bytes(plan)
 
 
-def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> int:
-    at_once: int = plan.rollout.options.get("max_sequences", plan.batch.completions_per_step)
-    sequences = min(plan.batch.completions_per_step, max(at_once, plan.batch.completions_per_prompt))
+def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completions: int) -> int:
+    at_once: int = plan.rollout.options.get("max_sequences", completions)
+    sequences = min(completions, max(at_once, plan.batch.completions_per_prompt))
     tokens = sequences * (longest_prompt + plan.recipe.rollout.max_completion_tokens)
     return 2 * tokens * shape.layers * shape.kv_heads * shape.head_dim * _value_bytes(plan)
 
 
-def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> dict[str, int]:
+def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completions: int) -> dict[str, int]:
     trainer = plan.recipe.trainer
     longest = longest_prompt + plan.recipe.rollout.max_completion_tokens
-    tokens = max(longest, min(trainer.micro_batch_tokens, longest * plan.batch.completions_per_step))
+    tokens = max(longest, min(trainer.micro_batch_tokens, longest * completions))
     chunk = plan.trainer.options.get("chunk_tokens") or max(1, CHUNK_LOGITS // shape.vocabulary)
     layer = tokens * shape.hidden * _value_bytes(plan)
     kept = LAYER_VALUES * layer * shape.layers

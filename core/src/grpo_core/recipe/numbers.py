@@ -71,9 +71,10 @@ def describe(
     shape: ModelShape | None = None,
     adapter: int | None = None,
     mix: Sequence[tuple[str, float, int | None]] = (),
+    ranks: int = 1,
 ) -> list[tuple[str, str]]:
     """The plan as (label, text) lines; `longest_prompt` in tokens, `shape` for the memory estimate, `adapter` the
-    parameters that LoRA adds, `mix` the name, share and rows of each dataset."""
+    parameters that LoRA adds, `mix` the name, share and rows of each dataset, `ranks` how many processes train."""
     numbers, batch, recipe = derive(plan, rows=rows), plan.batch, plan.recipe
     trained = "" if adapter is None else f" and {_short(adapter)} of an adapter, which is trained"
     lines = [
@@ -102,7 +103,7 @@ def describe(
         ),
     ]
     if shape is not None and plan.weights_route == "shared":
-        lines.append(("memory", _memory(plan, shape, longest_prompt)))
+        lines.append(("memory", _memory(plan, shape, longest_prompt, ranks)))
     return lines
 
 
@@ -116,6 +117,7 @@ def print_plan(
     shape: ModelShape | None = None,
     adapter: int | None = None,
     mix: Sequence[tuple[str, float, int | None]] = (),
+    ranks: int = 1,
 ) -> None:
     """Print what `describe` says to stdout; aligned on a terminal."""
     from rich.console import Console
@@ -131,6 +133,7 @@ def print_plan(
         shape=shape,
         adapter=adapter,
         mix=mix,
+        ranks=ranks,
     )
     console = Console(highlight=False, soft_wrap=True)
     if not console.is_terminal:
@@ -154,10 +157,11 @@ def _why_so_many(recipe: Recipe, rows: int | None) -> str:
     return f" = {epochs:g} epochs × {rows:,} rows ÷ {prompts_per_step(recipe)} prompts, rounded up"
 
 
-def _memory(plan: LaunchPlan, shape: ModelShape, longest_prompt: int) -> str:
-    estimate = estimate_memory(plan, shape, longest_prompt=longest_prompt)
+def _memory(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, ranks: int) -> str:
+    estimate = estimate_memory(plan, shape, longest_prompt=longest_prompt, ranks=ranks)
     parts = ", ".join(f"{name} {mebibytes(size)}" for name, size in estimate.parts.items() if size)
-    return f"about {mebibytes(estimate.peak)} at the peak ({parts})"
+    where = f" in each of {ranks} processes" if ranks > 1 else ""
+    return f"about {mebibytes(estimate.peak)} at the peak{where} ({parts})"
 
 
 def _short(number: int) -> str:
