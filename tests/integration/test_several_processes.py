@@ -37,6 +37,11 @@ def dies(completions, step):
         os.kill(os.getpid(), signal.SIGKILL)
     return [float(len(text)) for text in completions]
 
+def dies_first(completions, step):
+    if step == 2 and RANK == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [float(len(text)) for text in completions]
+
 def blocks(completions, step):
     if step == 2 and RANK == "1":
         time.sleep(600)
@@ -181,6 +186,7 @@ def test_a_run_of_two_processes_goes_on_as_one(place: Path) -> None:
     ("reward", "message"),
     [
         ("dies", "rank 1 died in 'rollout' (signal 9) while rank 0 waited for it in 'gather'"),
+        ("dies_first", "rank 0 died in 'rollout' (signal 9) while rank 1 waited for it in 'gather'"),
         ("blocks", "rank 0 waited 5 s in 'gather' for rank 1, which has been in 'rollout' since "),
     ],
 )

@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from types import FrameType
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = ["start"]
 
 _WORKER = "grpo_core.worker"
 _RENDEZVOUS_LIMIT_S = 900
+_TELL_LIMIT_S = 3
 _KILL_AT = 3
 """The Ctrl-C that waits for nothing any more."""
 
@@ -92,8 +94,12 @@ class _Agent(LocalElasticAgent):
 
     def _tell(self, worker_group: WorkerGroup, rank: int, how: str) -> None:
         address, port = str(worker_group.master_addr), int(worker_group.master_port or 0)
-        store = Store(dist.TCPStore(address, port, is_master=False, wait_for_workers=False))  # type: ignore[attr-defined]
-        store.set(death_key(rank), how)
+        limit = timedelta(seconds=_TELL_LIMIT_S)
+        try:
+            inner = dist.TCPStore(address, port, is_master=False, wait_for_workers=False, timeout=limit)  # type: ignore[attr-defined]
+            Store(inner).set(death_key(rank), how)
+        except (RuntimeError, RankError):
+            return  # machine 0 is gone, and with it whoever could have been told
 
     @contextmanager
     def passing_signals(self) -> Iterator[None]:
