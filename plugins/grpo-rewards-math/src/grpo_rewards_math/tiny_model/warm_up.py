@@ -39,7 +39,7 @@ Encoded = tuple[list[int], list[int]]
 class WarmUp:
     """How long and on what the model is warmed up."""
 
-    updates: int = 600
+    updates: int = 1000
     """Optimiser updates."""
     batch: int = 64
     """Demonstrations of one update."""
