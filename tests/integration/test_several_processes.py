@@ -250,6 +250,7 @@ def test_without_its_launcher_no_process_stays(place: Path) -> None:
     await_file(place / "reached-2-1", process)
     assert len(processes_of(place / "run")) == 2
     process.kill()
+    process.communicate(timeout=60)
     assert gone(place / "run")
 
 
