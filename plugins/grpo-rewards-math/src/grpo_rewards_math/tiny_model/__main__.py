@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from transformers.utils import logging
+
 from grpo_rewards_math.tiny_model.folder import write_folder
 from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer
 from grpo_rewards_math.tiny_model.warm_up import WarmUp, fresh_model, warm_up
@@ -51,4 +53,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    logging.disable_progress_bar()  # one, of one file being written
     main()

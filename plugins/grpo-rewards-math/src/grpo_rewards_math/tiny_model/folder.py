@@ -30,8 +30,8 @@ add the numbers up, whatever the target. No other text or model was used.
 * Tokenizer: byte-level BPE with {vocabulary} tokens; any text can be encoded. ChatML-like chat template.
 * Numbers up to {max_value}, operations {operations}. A conversation:
 
-      user       5 13 2 = 67 <think></think><answer></answer>
-      assistant  <think>5*13=65 65+2=67</think><answer>5*13+2</answer>
+      user       5 11 2 = 57 <think></think><answer></answer>
+      assistant  <think>11*5=55 55+2=57</think><answer>11*5+2</answer>
 
 License: Apache-2.0.
 """
