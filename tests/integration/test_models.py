@@ -90,11 +90,13 @@ def test_a_template_that_knows_no_system_role_names_the_sample_and_the_reason(tm
         "{% endif %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>\n{% endfor %}<model>"
     )
     make_workplace(tmp_path, chat_template=template, tokenizer={"begin": START})
-    (tmp_path / "model/model.safetensors").rename(tmp_path / "kept")
+    weights = tmp_path / "model/model.safetensors"
+    kept = weights.read_bytes()
+    weights.write_bytes(b"whoever reads this fails")
     done = grpoctl(tmp_path, *short_run(*SYSTEM), code=2)
     assert "the chat template cannot write this conversation (system, user): no system role" in done.stderr
     assert "see model.chat_template" in done.stderr
-    (tmp_path / "kept").rename(tmp_path / "model/model.safetensors")
+    weights.write_bytes(kept)
     grpoctl(tmp_path, *short_run())
     assert prompt_of(tmp_path / "run") == "<|im_start|><user>Say 0</user>\n<model>"
 

@@ -74,9 +74,9 @@ def test_a_changed_plugin_version_is_refused_unless_told(tmp_path: Path) -> None
 def test_what_is_not_a_run_or_already_finished_is_refused(tmp_path: Path) -> None:
     make_workplace(tmp_path)
     (tmp_path / "empty").mkdir()
-    assert "neither a run's folder" in grpoctl(tmp_path, "resume", "empty", code=4).stderr
+    assert "neither a run's folder" in grpoctl(tmp_path, "resume", "empty", code=2).stderr
     grpoctl(tmp_path, *train_arguments("whole"))
-    assert "nothing is left to train" in grpoctl(tmp_path, "resume", "whole", code=4).stderr
+    assert "nothing is left to train" in grpoctl(tmp_path, "resume", "whole", code=2).stderr
 
 
 def test_a_run_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_run_goes_on_with_other_settings_when_told(tmp_path: Path) -> None:
     card = (tmp_path / "cut/final/README.md").read_text(encoding="utf-8")
     assert "$ grpoctl resume cut/checkpoints/step-000002 --set trainer.learning_rate=1e-3" in card
     assert "| largest gradient norm | 0.5 |" in card
-    wrong = grpoctl(tmp_path, "resume", "cut", "--set", "trainer.learning_rte=1", code=4)
+    wrong = grpoctl(tmp_path, "resume", "cut", "--set", "trainer.learning_rte=1", code=2)
     assert "nothing is left to train" in wrong.stderr
 
 

@@ -12,7 +12,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from grpo_core.errors import RecipeError
-from grpo_core.model.load import context_length, count_parameters, load_model, model_config
+from grpo_core.model.load import context_length, count_parameters, load_model, model_config, require_weights
 from grpo_core.recipe.schema import ModelSettings
 from tests.tiny_models import FAMILIES, SHAPE, Family, make_model_folder
 
@@ -154,3 +154,11 @@ def test_an_adapter_in_place_of_a_model_says_where_it_belongs(tmp_path: Path, in
     (tmp_path / inner / "adapter_config.json").write_text("{}")
     with pytest.raises(RecipeError, match=rf"holds a LoRA adapter and no model: .*lora\.adapter={tmp_path / inner}"):
         model_config(settings(tmp_path))
+
+
+def test_a_folder_without_weights_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "model")
+    require_weights(ModelSettings(path=str(folder)))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(RecipeError, match=r"the folder has no weights: no file \*\.safetensors or pytorch_model"):
+        require_weights(ModelSettings(path=str(folder)))

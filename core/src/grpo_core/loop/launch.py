@@ -85,7 +85,7 @@ def open_run(path: Path, *, allow_changes: bool) -> tuple[LaunchPlan, Path, Path
     """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from."""
     run_dir, checkpoint = run_folder(path), checkpoint_in(path)
     if (run_dir / "final").exists():
-        raise CheckpointError(
+        raise UsageError(
             f"{run_dir} is finished: nothing is left to train",
             hint="start a new run with --model pointing to its final/ folder to train further; to go on from an older "
             "checkpoint, copy the run's folder without final/",
@@ -174,7 +174,7 @@ def run_folder(path: Path) -> Path:
     """The run that `path`, its folder or one of its checkpoints, belongs to."""
     folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
     if not (folder / PLAN_FILE).is_file():
-        raise CheckpointError(
+        raise UsageError(
             f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)",
             hint="give the folder that `grpoctl train` printed, or one of its checkpoints/step-…",
         )

@@ -16,8 +16,8 @@ from grpo_core.data.preflight import preflight_warnings
 from grpo_core.data.prepare import Data, load_data
 from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
-from grpo_core.errors import Problem, RecipeError
-from grpo_core.model.load import context_length
+from grpo_core.errors import Problem, RecipeError, RewardError
+from grpo_core.model.load import context_length, require_weights
 from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective import presets
@@ -60,7 +60,8 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     check_objective(plan)
     context = BuildContext(seed=recipe.run.seed, run_dir=run_dir)
     data = load_data(plan, context)
-    check_rewards(plan.rewards, data.columns, context)
+    bind_rewards(plan, data, context)
+    require_weights(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
     render = partial(
         render_prompts, tokenizer=tokenizer, max_prompt_tokens=prompt_limit(plan), over_long=recipe.dataset.over_long
@@ -89,6 +90,15 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
         notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
         warnings=tuple(dict.fromkeys(gather_warnings(plan, data, [*train, evaluation]))),
     )
+
+
+def bind_rewards(plan: LaunchPlan, data: Data, context: BuildContext) -> None:
+    """Raise `RewardError` for rewards that do not fit the data: a fault of the recipe, since nothing has run yet."""
+    try:
+        check_rewards(plan.rewards, data.columns, context)
+    except RewardError as error:
+        error.exit_code = RecipeError.exit_code
+        raise
 
 
 def gather_warnings(plan: LaunchPlan, data: Data, rendered: Sequence[RenderedPrompts]) -> Iterator[str]:

@@ -32,12 +32,16 @@ __all__ = [
     "empty_model",
     "load_model",
     "model_config",
+    "require_weights",
     "without_progress_bars",
 ]
 
 CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 SHOWN_NAMES = 3
 REASON_WIDTH = 240
+
+
+_WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 
 
 def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | None = None) -> Any:
@@ -91,6 +95,13 @@ def empty_model(model: ModelSettings) -> Any:
     config = model_config(model)
     with torch.device("meta"):
         return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
+
+
+def require_weights(model: ModelSettings) -> None:
+    """Raise `RecipeError` when a folder has no file of weights; what is in one is seen when it is loaded."""
+    folder = Path(model.path)
+    if folder.is_dir() and not any(any(folder.glob(pattern)) for pattern in _WEIGHT_FILES):
+        _fail(model, f"the folder has no weights: no file {' or '.join(_WEIGHT_FILES)}")
 
 
 def disable_dropout(model: nn.Module) -> None:
