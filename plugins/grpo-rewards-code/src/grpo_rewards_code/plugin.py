@@ -1,0 +1,3 @@
+"""What this distribution registers."""
+
+from __future__ import annotations
