@@ -57,7 +57,7 @@ def test_three_weights_for_two_rewards() -> None:
     ("weights", "problem"),
     [
         ("1,half", 'rewards.format_reward.weight: must be a number, not "half" (--reward-weights)'),
-        ("1,nan", 'rewards.format_reward.weight: must be a finite number, not "nan" (--reward-weights)'),
+        ("1,nan", 'rewards.format_reward.weight: must be a number, not "nan" (--reward-weights)'),
         ("1,.inf", "rewards.format_reward.weight: must be a finite number, not Infinity (--reward-weights)"),
         ("1,", "rewards.format_reward.weight: must be a number, not null (--reward-weights)"),
         ("1,true", "rewards.format_reward.weight: must be a number, not true (--reward-weights)"),

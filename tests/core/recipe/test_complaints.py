@@ -100,11 +100,22 @@ def test_a_section_that_is_no_mapping_says_so() -> None:
     assert _complain({"needed": "x", "inner": 3}) == {"inner": "must be a mapping of keys to values, not 3"}
 
 
-def test_true_is_no_number_in_a_recipe() -> None:
-    values = {"model": "m", "dataset": "d", "rewards": ["a"], "run": {"steps": True, "epochs": False}}
-    assert _complain(values, Recipe) == {
-        "run.steps": "must be a number, not true",
+def test_a_recipe_takes_numbers_and_truth_values_only_as_what_they_are() -> None:
+    run = {"steps": True, "epochs": False, "seed": "3", "prompts_per_step": "true"}
+    trainer = {"gradient_checkpointing": "t", "learning_rate": "1e-6", "weight_decay": "none"}
+    objective = {"mask_truncated": 1}
+    values = {"model": "m", "dataset": "d", "rewards": ["a"], "run": run, "trainer": trainer, "objective": objective}
+    assert _complain({**values, "evaluation": {"pass_at": [True, "2"]}}, Recipe) == {
+        "run.steps": "must be a whole number, not true",
         "run.epochs": "must be a number, not false",
+        "run.seed": 'must be a whole number, not "3"; write it without quotes',
+        "run.prompts_per_step": 'must be a whole number, not "true"',
+        "trainer.gradient_checkpointing": 'must be true or false, not "t"',
+        "trainer.learning_rate": 'must be a number, not "1e-6"; write it without quotes',
+        "trainer.weight_decay": 'must be a number, not "none"',
+        "objective.mask_truncated": "must be true or false, not 1",
+        "evaluation.pass_at.0": "must be a whole number, not true",
+        "evaluation.pass_at.1": 'must be a whole number, not "2"; write it without quotes',
     }
 
 

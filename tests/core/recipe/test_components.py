@@ -76,6 +76,16 @@ def test_every_wrong_option_is_reported() -> None:
     ]
 
 
+def test_an_option_that_is_quoted_is_no_number() -> None:
+    with pytest.raises(RecipeError) as caught:
+        plan_entry(_entry(BREVITY), {"max_characters": "3", "limit": True, "odd": 1})
+    assert list(map(str, caught.value.problems)) == [
+        "options.odd: unknown option; known: max_characters, limit",
+        'options.max_characters: must be a whole number, not "3"; write it without quotes',
+        "options.limit: must be a number, not true",
+    ]
+
+
 def test_options_that_json_cannot_hold_are_refused() -> None:
     with pytest.raises(RecipeError, match=r"options: these options cannot be written to plan\.json"):
         plan_entry(_entry(BREVITY), {"limit": float("inf")})

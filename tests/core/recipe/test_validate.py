@@ -43,7 +43,7 @@ def test_every_problem_is_reported_with_path_and_origin() -> None:
         "rewards.2: must be a mapping of keys to values, not 7 (r.yaml:1)",
         "rewards.foo.weight: must be a finite number, not NaN (r.yaml:1)",
         "rewards.foo.wieght: unknown key; did you mean 'weight'? (r.yaml:1)",
-        "rollout.completions_per_prompt: must be a number, not true (r.yaml:1)",
+        "rollout.completions_per_prompt: must be a whole number, not true (r.yaml:1)",
         "rollout.temprature: unknown key; did you mean 'temperature'? (r.yaml:1)",
         "run.epochs: epochs is 1 and steps is 3, but only one of them can hold; remove one (r.yaml:1)",
     ]

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from grpo_core.errors import Problem
-from grpo_core.recipe.syntax import KeyPath
+from grpo_core.recipe.syntax import KeyPath, parse_scalar
 
 __all__ = ["complaints", "did_you_mean", "show_value"]
 
@@ -25,7 +25,6 @@ _NOT_WHAT_IT_MUST_BE = {
     "int_parsing_size": "a whole number of a sane size",
     "int_from_float": "a whole number",
     "float_type": "a number",
-    "bool_for_number": "a number",
     "float_parsing": "a number",
     "finite_number": "a finite number",
     "bool_type": "true or false",
@@ -116,7 +115,7 @@ def _message(item: Any, path: KeyPath, model: type[BaseModel], what: str) -> str
     if kind == "literal_error":
         return _not_a_choice(item["input"], context["expected"])
     if kind in _NOT_WHAT_IT_MUST_BE:
-        return f"must be {_NOT_WHAT_IT_MUST_BE[kind]}, not {value}"
+        return f"must be {_NOT_WHAT_IT_MUST_BE[kind]}, not {value}{_without_quotes(kind, item['input'])}"
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         return f"must be {words} {context[key]:g}, not {value}"
@@ -126,6 +125,13 @@ def _message(item: Any, path: KeyPath, model: type[BaseModel], what: str) -> str
         return str(context["error"])
     words = str(item["msg"]).replace("Input should be", "must be").removesuffix(".")
     return f"{words[:1].lower()}{words[1:]}, not {value}"
+
+
+def _without_quotes(kind: str, value: object) -> str:
+    """The end of a message about text that would be right if it were no text."""
+    meant = {"int_type": (int,), "float_type": (int, float), "bool_type": (bool,)}.get(kind, ())
+    is_meant = isinstance(value, str) and type(parse_scalar(value.strip())) in meant
+    return "; write it without quotes" if is_meant else ""
 
 
 def _not_a_choice(value: object, expected: str) -> str:

@@ -7,7 +7,7 @@ object named by the user (`./mine.py:my_reward`) is looked up, since nothing els
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.complaints import complaints
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.plan import PlannedComponent
+from grpo_core.recipe.scalars import misread
 from grpo_core.recipe.syntax import KeyPath
 
 __all__ = ["Found", "find_component", "plan_entry", "plan_object"]
@@ -101,16 +102,28 @@ _REPORT = "Report it to the author of the plugin."
 
 
 def _validated(model: type[BaseModel], options: Mapping[str, Any]) -> dict[str, Any]:
-    def describe(path: KeyPath) -> tuple[str, None]:
-        return dotted(("options", *path)), None
-
+    written = list(misread(model, options))
+    errors = [ValidationError.from_exception_data(model.__name__, written)] if written else []
     try:
-        dumped = model.model_validate(dict(options), extra="forbid").model_dump(mode="json")
-        json.dumps(dumped, allow_nan=False)
+        validated = model.model_validate(dict(options), extra="forbid")
     except ValidationError as error:
-        found = complaints(error, options, model, describe=describe, what="option")
-        raise RecipeError([problem for _, problem in found]) from None
+        errors.append(error)
+    if errors:
+        raise RecipeError(_problems(model, options, errors))
+    try:
+        dumped = validated.model_dump(mode="json")
+        json.dumps(dumped, allow_nan=False)
     except (PydanticSerializationError, ValueError) as error:
         message = f"these options cannot be written to plan.json: {str(error).splitlines()[0]}"
         raise RecipeError([Problem(path="options", message=message)]) from None
     return dumped
+
+
+def _problems(model: type[BaseModel], options: Mapping[str, Any], errors: Iterable[ValidationError]) -> list[Problem]:
+    def describe(path: KeyPath) -> tuple[str, None]:
+        return dotted(("options", *path)), None
+
+    found: dict[KeyPath, Problem] = {}
+    for error in errors:
+        found = dict(complaints(error, options, model, describe=describe, what="option")) | found
+    return list(found.values())

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from grpo_core.recipe.scalars import misread_kind
+
 __all__ = [
     "AdvantageSettings",
     "DataSettings",
@@ -28,8 +30,6 @@ __all__ = [
     "TrainerSettings",
 ]
 
-_NUMBERS = (int, float, int | None, float | None)
-
 LossName = Literal["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "gspo"]
 
 
@@ -40,11 +40,11 @@ class Section(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _true_is_no_number(cls, value: object, info: ValidationInfo) -> object:
-        """Python, and so pydantic, would take `true` for 1."""
-        annotation = cls.model_fields[info.field_name or ""].annotation
-        if isinstance(value, bool) and annotation in _NUMBERS:
-            raise PydanticCustomError("bool_for_number", "Input should be a number")
+    def _scalars_as_written(cls, value: object, info: ValidationInfo) -> object:
+        """pydantic would take `t` for true and true for 1."""
+        kind = misread_kind(cls.model_fields[info.field_name or ""].annotation, value)
+        if kind is not None:
+            raise PydanticCustomError(kind, "another kind of value")
         return value
 
 
@@ -294,7 +294,7 @@ class EvaluationSettings(Section):
     """Evaluate every so many steps; default: before the first and after the last step only."""
     samples: int = Field(default=0, ge=0)
     """Completions per prompt, at the rollout's sampling settings, for mean reward and pass@k; 0: greedy only."""
-    pass_at: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    pass_at: tuple[Annotated[int, Field(ge=1, strict=True)], ...] = ()
     """The k of pass@k, each at most `samples`."""
     success: str | None = None
     """The reward whose 1.0 means "correct"; default: the rewards that say they verify."""
