@@ -7,7 +7,15 @@ settings and the objective in `grpo_core.backends`.
 from grpo_core.errors import DataError, GrpoError, PluginError, RewardError, RolloutError, TrainerError
 from grpo_core.plugins.hookspecs import hookimpl
 from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec
-from grpo_core.protocols import Preprocessor, RewardFunction, RolloutBackend, RowSource, SharesWeights, TrainerBackend
+from grpo_core.protocols import (
+    DescribedReward,
+    Preprocessor,
+    RewardFunction,
+    RolloutBackend,
+    RowSource,
+    SharesWeights,
+    TrainerBackend,
+)
 from grpo_core.types import (
     BuildContext,
     Completion,
@@ -35,6 +43,7 @@ __all__ = [
     "Completion",
     "DataError",
     "DatasetSpec",
+    "DescribedReward",
     "EvaluationReport",
     "FinishReason",
     "GrpoError",

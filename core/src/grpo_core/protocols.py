@@ -15,7 +15,15 @@ from grpo_core.types import RolloutGroup, RolloutRequest, Sample, TokenStats, Tr
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Preprocessor", "RewardFunction", "RolloutBackend", "RowSource", "SharesWeights", "TrainerBackend"]
+__all__ = [
+    "DescribedReward",
+    "Preprocessor",
+    "RewardFunction",
+    "RolloutBackend",
+    "RowSource",
+    "SharesWeights",
+    "TrainerBackend",
+]
 
 
 class Preprocessor(Protocol):
@@ -39,6 +47,15 @@ class RewardFunction(Protocol):
     """
 
     def __call__(self, **columns: object) -> object: ...
+
+
+class DescribedReward(RewardFunction, Protocol):
+    """A reward object that says where it runs what it is given. Optional: a plain function has no `describe`."""
+
+    def describe(self) -> str:
+        """One line for people: where untrusted text is run and how isolated that is, for instance
+        `bubblewrap 0.11: no network, no file outside, uid 65534`. Quick, and starts nothing."""
+        ...
 
 
 class RolloutBackend(Protocol):

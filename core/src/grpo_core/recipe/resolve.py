@@ -35,7 +35,7 @@ from grpo_core.recipe.streams import check_streams
 from grpo_core.recipe.trackers import plan_tracker, stray_options
 from grpo_core.recipe.validate import PLACEHOLDER
 
-__all__ = ["plan_batch", "resolve"]
+__all__ = ["plan_batch", "plan_reward", "resolve"]
 
 WeightsRoute = Literal["shared", "stream"]
 ROUTES: tuple[WeightsRoute, ...] = ("shared", "stream")
@@ -89,28 +89,38 @@ def plan_batch(recipe: Recipe) -> BatchPlan:
     )
 
 
+def plan_reward(entry: RewardEntry, *, catalog: Catalog) -> PlannedReward:
+    """Plan one reward: `countdown_reward`, `./mine.py:near`.
+
+    Raises:
+        UsageError, UnknownComponent, AmbiguousComponent, BrokenReference: the reference leads nowhere.
+        PluginError: something it needs is not installed.
+        RecipeError: wrong settings, every one of them, paths beginning with `options` or `runs_in`.
+    """
+    component = find_component("reward", entry.use, catalog=catalog)
+    if component.entry is None:
+        planned = plan_object(component.reference, entry.options)
+        spec = RewardSpec(name=component.reference.short_name, summary="", target=planned.target)
+    else:
+        planned = plan_entry(component.entry, entry.options)
+        spec = cast(RewardSpec, component.entry.spec)
+    return _planned_reward(entry, spec, planned)
+
+
 def _plan_reward(entry: RewardEntry, found: Problems, catalog: Catalog) -> PlannedReward | None:
     if entry.use == PLACEHOLDER:
         return None
     address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
     with found.at(address, "use"):
-        component = find_component("reward", entry.use, catalog=catalog)
-        if component.entry is None:
-            planned = plan_object(component.reference, entry.options)
-            spec = RewardSpec(name=component.reference.short_name, summary="", target=planned.target)
-        else:
-            planned = plan_entry(component.entry, entry.options)
-            spec = cast(RewardSpec, component.entry.spec)
-        return _planned_reward(entry, spec, planned, address, found)
+        return plan_reward(entry, catalog=catalog)
     return None
 
 
-def _planned_reward(
-    entry: RewardEntry, spec: RewardSpec, component: PlannedComponent, address: str, found: Problems
-) -> PlannedReward:
+def _planned_reward(entry: RewardEntry, spec: RewardSpec, component: PlannedComponent) -> PlannedReward:
     runs_in = entry.runs_in or spec.runs_in
     if spec.budget_s is not None and runs_in == "main":
-        found.add(f"{address}.runs_in", f"must be worker: only there its limit of {spec.budget_s:g} s can be kept")
+        message = f"must be worker: only there its limit of {spec.budget_s:g} s can be kept"
+        raise RecipeError([Problem(path="runs_in", message=message)])
     return PlannedReward(
         name=entry.name or spec.name,
         component=component,
