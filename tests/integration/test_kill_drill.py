@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
+from tests.integration.runs import completions_of, make_workplace, metrics_of, train_arguments
 
 KILLS = 20
 STEPS = 60
@@ -39,6 +39,11 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     )
 
 
+def complete(folder: Path, *arguments: str) -> None:
+    """The same, to its end."""
+    assert start(folder, *arguments).wait(5 * LIMIT_S) == 0
+
+
 def wait_until_it_trains(process: subprocess.Popen[bytes], run: Path, since: float) -> None:
     """Until this process wrote something, which it does after its first step at the latest."""
     until = time.monotonic() + LIMIT_S
@@ -62,7 +67,7 @@ def test_twenty_kills_at_random_instants_change_nothing(tmp_path: Path) -> None:
     make_workplace(tmp_path)
     (tmp_path / "mine.py").write_text(SLOW_REWARD, encoding="utf-8")
     more = ("--steps", str(STEPS), "--save-steps", "2", "--save-total-limit", "3", "--num-iterations", "2")
-    grpoctl(tmp_path, *train_arguments("whole", *more))
+    complete(tmp_path, *train_arguments("whole", *more))
     instants = random.Random(7)
     run = tmp_path / "killed"
     killed = 0
@@ -80,7 +85,7 @@ def test_twenty_kills_at_random_instants_change_nothing(tmp_path: Path) -> None:
         process.wait()
         arguments = ["resume", "killed"]
     assert killed == KILLS, "the run ended before the drill did: give it more steps"
-    grpoctl(tmp_path, "resume", "killed")
+    complete(tmp_path, "resume", "killed")
     assert metrics_of(run) == metrics_of(tmp_path / "whole")
     assert completions_of(run) == completions_of(tmp_path / "whole")
     weights = "final/model.safetensors"

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
 
@@ -34,6 +35,26 @@ def test_a_resumed_run_is_bit_identical(tmp_path: Path, precision: str) -> None:
     assert completions_of(tmp_path / "cut") == completions_of(tmp_path / "whole")
     whole = (tmp_path / "whole/final/model.safetensors").read_bytes()
     assert (tmp_path / "cut/final/model.safetensors").read_bytes() == whole
+
+
+def test_a_resumed_run_computes_with_as_many_threads_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    make_workplace(tmp_path)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        grpoctl(tmp_path, *train_arguments("whole", *SAVING))
+        cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
+        torch.set_num_threads(1)
+        grpoctl(tmp_path, "resume", "cut")
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    state = json.loads((tmp_path / "cut/checkpoints/step-000004/state.json").read_text(encoding="utf-8"))
+    assert (state["threads"], state["processes"]) == (3, 1)
+    assert metrics_of(tmp_path / "cut") == metrics_of(tmp_path / "whole")
 
 
 def test_a_run_killed_before_its_first_checkpoint_starts_anew(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ class LoopState:
     """Of the data it was trained on."""
     data: dict[str, Any] = field(default_factory=dict)
     """The positions of streamed datasets."""
+    threads: int = 0
+    """With how many threads a process computes; 0: not known."""
+    processes: int = 0
+    """How many processes train; 0: not known."""
 
 
 def checkpoints_of(run_dir: Path) -> list[Path]:

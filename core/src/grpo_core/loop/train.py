@@ -19,6 +19,7 @@ from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import NoRecords, Records, evaluations_of
 from grpo_core.loop.step import run_step
+from grpo_core.loop.threads import settle_threads
 from grpo_core.observe.trackers import add_trackers
 from grpo_core.plugins.observers import Observers, load_observers
 from grpo_core.ranks.ranks import ALONE, Ranks
@@ -53,6 +54,7 @@ def train(
     """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end."""
     records = Records(run_dir) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
+    progress.state = settle_threads(progress.state, processes=ranks.world_size)
     records.cut_back(progress.state.step if checkpoint else -1)
     if ranks.is_first:
         forget_checkpoints(run_dir, progress.state.step)
