@@ -20,6 +20,7 @@ __all__ = [
     "Preprocessor",
     "RewardFunction",
     "RolloutBackend",
+    "RolloutServer",
     "RowSource",
     "SharesWeights",
     "TrainerBackend",
@@ -79,6 +80,15 @@ class SharesWeights(Protocol):
 
     def share(self, module: torch.nn.Module, version: int) -> None:
         """Generate with `module` from now on; completions carry `version`. Called before every rollout."""
+        ...
+
+
+class RolloutServer(Protocol):
+    """What `RolloutSpec.serve` leads to: the engine as a server of its own, for runs elsewhere to connect to."""
+
+    def __call__(self, model: str, /, *, host: str, port: int, arguments: Sequence[str]) -> int:
+        """Serve the model (a folder or a hub id) until interrupted; print how a run connects once it is ready.
+        `arguments` are those of the command line that are the engine's own. Gives the exit code."""
         ...
 
 

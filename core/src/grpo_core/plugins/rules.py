@@ -188,6 +188,8 @@ def _check_targets(spec: ComponentSpec, label: str) -> None:
     _demand(spec.options is None or is_target(spec.options), label, "options", spec.options, "pkg.mod:Model")
     if isinstance(spec, DatasetSpec):
         _demand(spec.source is None or is_target(spec.source), label, "source", spec.source, "pkg.mod:attr")
+    if isinstance(spec, RolloutSpec):
+        _demand(spec.serve is None or is_target(spec.serve), label, "serve", spec.serve, "pkg.mod:attr")
     for requirement in spec.requires:
         try:
             [Requirement(alternative.strip()) for alternative in requirement.split("|")]

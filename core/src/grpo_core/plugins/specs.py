@@ -88,6 +88,9 @@ class RolloutSpec(ComponentSpec):
 
     capabilities: frozenset[str] = frozenset()
     """`weights:shared` (reads the trainer's own module), `weights:stream` (loads named tensors), `images`, `lora`."""
+    serve: str | None = None
+    """`pkg.mod:attr` of a function `serve(model, *, host, port, arguments) -> int` that runs the engine as a server
+    until it ends, for `grpoctl rollout`; None: the backend has no server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,67 @@
+"""`grpoctl rollout`: a rollout engine as a server of its own, started by whichever backend has one.
+
+What the server is and does is the backend's; this finds it and hands over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from grpo_core.cli.common import PluginFiles, load_plugins
+from grpo_core.errors import PluginError, UsageError
+
+if TYPE_CHECKING:
+    from grpo_core.plugins.catalog import Catalog, Entry
+    from grpo_core.plugins.specs import RolloutSpec
+    from grpo_core.protocols import RolloutServer
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rollout", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(rollout)
+
+
+def rollout(
+    context: typer.Context,
+    model: Annotated[str, typer.Option("--model", metavar="PATH", help="Folder in Hugging Face layout, or hub id.")],
+    backend: Annotated[
+        str | None,
+        typer.Option("--rollout", metavar="NAME", help="Rollout backend. Default: the only one that has a server."),
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")] = 8000,
+    plugin: PluginFiles = None,
+) -> None:
+    """Serve a model for the rollouts of runs elsewhere. Options that are not listed here are the engine's own."""
+    from grpo_core.plugins.targets import load_target
+
+    entry = _serving(load_plugins(plugin).catalog, backend)
+    serve = cast("RolloutServer", load_target(str(_spec(entry).serve)))
+    raise typer.Exit(serve(model, host=host, port=port, arguments=context.args))
+
+
+def _serving(catalog: Catalog, name: str | None) -> Entry:
+    """The backend that is asked for, or the only one that can."""
+    able = [entry for entry in catalog.entries("rollout") if _spec(entry).serve is not None]
+    names = ", ".join(entry.spec.name for entry in able)
+    if name is not None:
+        entry = catalog.get("rollout", name)
+        if _spec(entry).serve is None:
+            raise UsageError(f"the rollout backend '{name}' has no server", hint=f"these have: {names or 'none'}")
+        return entry
+    if not able:
+        raise PluginError(
+            "no rollout backend that is installed has a server",
+            hint="install a plugin with one; `grpoctl plugins list` shows what there is",
+        )
+    if len(able) > 1:
+        raise UsageError(f"several rollout backends have a server: {names}", hint="choose one with --rollout")
+    return able[0]
+
+
+def _spec(entry: Entry) -> RolloutSpec:
+    return cast("RolloutSpec", entry.spec)
