@@ -28,10 +28,14 @@ def backbone_of(model: Any) -> nn.Module:
     return backbone
 
 
-def head_of(model: Any) -> Head:
+def head_of(model: Any, project: Head | None = None) -> Head:
     """What follows the backbone: output embedding, then the family's scaling (Granite, Cohere, Falcon-H1) or soft cap
-    (Gemma 2 and 3)."""
-    projection = model.get_output_embeddings()
+    (Gemma 2 and 3).
+
+    `project` is called in place of the output embedding's module, for a wrapper that must not see how often it is:
+    chunks are not the same number on every rank.
+    """
+    projection = project or model.get_output_embeddings()
     if projection is None:
         raise TrainerError(f"{type(model).__name__} has no output embedding", hint=_HINT)
     config = model.config.get_text_config()

@@ -9,27 +9,33 @@ once, from numbers that are the same everywhere.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from grpo_core.backends import BackendContext
-from grpo_core.errors import Collapse, TrainerError
+from grpo_core.errors import TrainerError
 from grpo_core.model.load import load_model, without_progress_bars
 from grpo_core.model.lora import add_adapter, as_reference
 from grpo_core.model.lora_weights import export, merged_weights
 from grpo_core.model.tokenizer import load_tokenizer
-from grpo_core.objective.logprobs import TokenLogprobs
-from grpo_core.objective.loss import Denominators, compute_loss
-from grpo_core.objective.sums import MetricSums
 from grpo_core.trainer import checkpoint
-from grpo_core.trainer.microbatch import DUMMY, MicroBatch, Row, collate, pack, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import DUMMY, collate
 from grpo_core.trainer.optimiser import Optimiser
 from grpo_core.trainer.options import TorchTrainerOptions
+from grpo_core.trainer.passes import (
+    Packed,
+    Passed,
+    backward_pass,
+    pack_for_loss,
+    require_finite,
+    token_stats,
+    update_report,
+)
+from grpo_core.trainer.place import DTYPES, checkpoint_layers, choose_device, named_tensors
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.schedule import learning_rate
 from grpo_core.trainer.shards import gather, part, scatter, shard, whole
@@ -37,8 +43,6 @@ from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, UpdateReport
 
 __all__ = ["TorchTrainer", "make"]
-
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def make(options: TorchTrainerOptions, context: BackendContext) -> TorchTrainer:
@@ -53,7 +57,7 @@ class TorchTrainer:
         self._context = context
         self._settings = context.trainer
         self._objective = context.objective
-        self._device = _device(options.device, context)
+        self._device = choose_device(options.device, context)
         self._spread = Spread(world_size=context.world_size, device=self._device)
         self._is_sharded = options.sharding == "full" and context.world_size > 1
         self._tokenizer = load_tokenizer(context.model)
@@ -70,7 +74,7 @@ class TorchTrainer:
         if trained and self._settings.lora is not None:
             add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
         if trained and self._settings.gradient_checkpointing:
-            _checkpoint_layers(model)
+            checkpoint_layers(model)
         policy = PolicyModule(
             model,
             chunk_tokens=options.chunk_tokens,
@@ -101,91 +105,47 @@ class TorchTrainer:
             return self._logprobs(self._policy, batch)
 
     def _logprobs(self, module: PolicyModule, batch: TrainBatch) -> TokenStats:
-        raw = _needs_raw(batch)
-        numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
-        for rows in self._spread.even(pack(rows_of(batch), self._settings.micro_batch_tokens)):
-            micro = collate(rows, self._device)
-            computed = module(micro.inputs, temperature=batch.temperature, raw=raw)
-            kinds = [values.tolist() for values in computed if values is not None]
-            start = 0
-            for row in rows:
-                end = start + len(row.member.token_ids)
-                numbers[row.group, row.index] = tuple(tuple(values[start:end]) for values in kinds)
-                start = end
-        return _token_stats(batch, numbers, raw)
+        return token_stats(module, batch, self._spread, budget_tokens=self._settings.micro_batch_tokens)
 
     def update(self, batch: TrainBatch) -> UpdateReport:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
-        rows, skipped = rows_for_loss(batch, self._objective)
-        packs = self._spread.even(pack(rows, self._settings.micro_batch_tokens))
+        budget = self._settings.micro_batch_tokens
+        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget)
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
         self._scatter()
         self._optimiser.begin()
         try:
-            loss, sums, slots = self._accumulate(batch, packs)
+            passed = self._forward_backward(batch, packed)
             if not self._is_sharded:  # which sums them as it scatters them
                 self._spread.sum_gradients(self._optimiser.gradients())
             norm = self._optimiser.grad_norm()
-            self._require_finite(batch, loss, norm.item())
+            require_finite(
+                step=batch.step,
+                update=self._updates,
+                total_updates=self._context.total_updates,
+                loss=passed.loss,
+                norm=norm.item(),
+                settings=self._settings,
+            )
             self._optimiser.step(rate, norm)
         finally:
             self._optimiser.end()
-        tokens, slots, left_out = self._spread.total([sum(row.length for row in rows), slots, skipped])
-        return UpdateReport(
-            metrics={
-                **self._spread.total_sums(sums).finalise(),
-                "trainer/loss": loss,
-                "trainer/grad_norm": norm.item(),
-                "trainer/learning_rate": rate,
-                "trainer/micro_batches": float(len(packs)),
-                "trainer/tokens": tokens,
-                "trainer/padding_share": 1.0 - tokens / slots,
-                "trainer/skipped_sequences": left_out,
-            }
-        )
+        return update_report(packed, passed, self._spread, norm=norm.item(), rate=rate)
 
-    def _accumulate(self, batch: TrainBatch, packs: Sequence[Sequence[Row]]) -> tuple[float, MetricSums, float]:
-        """Forward and backward of every micro-batch: the loss of the update over all ranks; of this rank's part the
-        sums of its metrics, and slots used."""
-        denominators = Denominators.of(batch)
-        sums, losses, slots = MetricSums.none(self._device), [], 0.0
+    def _forward_backward(self, batch: TrainBatch, packed: Packed) -> Passed:
+        def backward(loss: Tensor, is_last: bool) -> None:
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._optimiser.collect()
+
         # Hugging Face layers recompute their activations in training mode only. Otherwise eval mode is safer: code that
         # a model's repository ships may hold a dropout that no setting reaches.
         self._policy.train(self._settings.gradient_checkpointing)
         try:
-            for rows in packs:
-                micro = collate(rows, self._device)
-                result = compute_loss(micro.loss_inputs(self._compute(batch, micro)), denominators, self._objective)
-                result.loss.backward()  # type: ignore[no-untyped-call]
-                self._optimiser.collect()
-                losses.append(result.loss.detach())
-                sums, slots = sums + result.sums, slots + micro.slots
+            return backward_pass(self._policy, batch, packed.packs, self._objective, self._spread, backward=backward)
         finally:
             self._policy.eval()
-        (loss,) = self._spread.total([torch.stack(losses).sum().item()])
-        return loss, sums, slots
-
-    def _compute(self, batch: TrainBatch, micro: MicroBatch) -> TokenLogprobs:
-        computed: TokenLogprobs = self._policy(
-            micro.inputs,
-            temperature=batch.temperature,
-            with_entropy_grad=self._objective.entropy_bonus > 0,
-            raw=_needs_raw(batch),
-        )
-        return computed
-
-    def _require_finite(self, batch: TrainBatch, loss: float, norm: float) -> None:
-        if math.isfinite(loss) and math.isfinite(norm):
-            return
-        raise Collapse(
-            f"step {batch.step}, update {self._updates} of {self._context.total_updates}: the loss is {loss:g} and the "
-            f"norm of its gradient {norm:g}; the weights are as they were before this update",
-            hint="go on from a checkpoint with a longer warm-up or a lower trainer.learning_rate (it is "
-            f"{self._settings.learning_rate:g}); with trainer.precision bf16, try fp32; look at the last completions "
-            "for text that fell apart before",
-        )
 
     @property
     def policy_path(self) -> Literal["unchecked", "chunked", "plain"]:
@@ -212,7 +172,7 @@ class TorchTrainer:
         if self._settings.lora is not None:
             yield from merged_weights(model, whole)
         else:
-            yield from ((name, whole(tensor)) for name, tensor in _named_tensors(model))
+            yield from ((name, whole(tensor)) for name, tensor in named_tensors(model))
 
     def save(self, directory: Path) -> None:
         """Write weights, AdamW's numbers and the count of updates; rank 0 does, with the others' parts."""
@@ -237,7 +197,7 @@ class TorchTrainer:
         self._scatter()
         if self._settings.lora is not None:
             return dict(self._optimiser.masters)
-        named = _named_tensors(self._policy.model)
+        named = named_tensors(self._policy.model)
         return {name: self._optimiser.masters.get(name, tensor.detach()) for name, tensor in named}
 
     def export(self, directory: Path) -> None:
@@ -267,55 +227,3 @@ class TorchTrainer:
     def close(self) -> None:
         """Let go of the weights."""
         del self._policy, self._reference, self._optimiser
-
-
-def _device(name: Literal["auto", "cpu", "cuda"], context: BackendContext) -> torch.device:
-    """Where this rank's model lives: on several ranks of a machine each has a GPU of its own."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cpu":
-        return torch.device("cpu")
-    if not torch.cuda.is_available():
-        raise TrainerError(
-            "trainer.options.device is cuda, and PyTorch sees no GPU here",
-            hint="leave it at auto, or install a build of PyTorch for this machine's driver",
-        )
-    return torch.device("cuda", context.local_rank)
-
-
-def _named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every weight and every buffer that is saved."""
-    yield from model.named_parameters()
-    saved = model.state_dict().keys()
-    yield from ((name, buffer) for name, buffer in model.named_buffers() if name in saved)
-
-
-def _checkpoint_layers(model: Any) -> None:
-    if not model.supports_gradient_checkpointing:
-        raise TrainerError(
-            f"{type(model).__name__} has no gradient checkpointing",
-            hint="set trainer.gradient_checkpointing to false, and trainer.micro_batch_tokens lower to save memory",
-        )
-    if hasattr(model, "activation_checkpointing_enable"):  # transformers 5.19 has only the older name
-        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
-    else:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    # It also made the embeddings' output require a gradient, for adapters. Ours does, and generation has no use for it.
-    model.disable_input_require_grads()
-
-
-def _needs_raw(batch: TrainBatch) -> bool:
-    """Whether the sampler's log-probabilities are of another distribution than the policy's own."""
-    return batch.logprob_space == "raw" and batch.temperature != 1.0
-
-
-def _token_stats(
-    batch: TrainBatch, numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]], raw: bool
-) -> TokenStats:
-    def kind(index: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
-        return tuple(
-            tuple(numbers[g, m][index] if member.token_ids else () for m, member in enumerate(group.members))
-            for g, group in enumerate(batch.groups)
-        )
-
-    return TokenStats(logprobs=kind(0), entropies=kind(1), space_logprobs=kind(2) if raw else None)

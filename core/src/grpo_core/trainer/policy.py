@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from grpo_core.errors import TrainerError
-from grpo_core.model.head import backbone_of, head_of
+from grpo_core.model.head import Head, backbone_of, head_of
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
 from grpo_core.trainer.microbatch import ForwardInputs
 
@@ -50,14 +50,15 @@ class PolicyModule(nn.Module):
         chunk_tokens: int | None = None,
         agreed: Callable[[bool], bool] = lambda agrees: agrees,
         may_be_plain: bool = True,
+        project: Head | None = None,
     ) -> None:
         """`agreed` says whether all ranks, which make their first call together, found what this one did. The plain
         way takes as many calls as there are sequences, which ranks that gather weights at every call cannot differ
-        in: where it may not be, it is an error."""
+        in: where it may not be, it is an error. `project` is that of `head_of`."""
         super().__init__()
         self.model = model
         self.path: Literal["unchecked", "chunked", "plain"] = "unchecked"
-        self._head = head_of(model)
+        self._head = head_of(model, project)
         self._agreed = agreed
         self._may_be_plain = may_be_plain
         self._chunk_tokens = chunk_tokens or max(1, CHUNK_LOGITS // model.config.get_text_config().vocab_size)
@@ -76,7 +77,7 @@ class PolicyModule(nn.Module):
             raise TrainerError(
                 f"{type(self.model).__name__} needs its own forward for its logits, sequence by sequence, and weights "
                 "that are spread over ranks must be forwarded alike on all of them",
-                hint="set trainer.options.sharding to none",
+                hint="train it with all weights on every rank; with the torch trainer that is trainer.options.sharding none",
             )
         self.path = "plain"
         return self._plain(inputs, temperature, with_entropy_grad, raw)

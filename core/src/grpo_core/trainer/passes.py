@@ -1,0 +1,157 @@
+"""One pass over the micro-batches of a batch: log-probabilities without gradient, or losses with their backward passes.
+
+What a trainer does around it (gather weights, sum gradients, step) is its own; everything here is the same for whoever
+owns the weights. `policy` is a `PolicyModule` or what wraps one; `packs` are this rank's micro-batches, as many as on
+every other rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grpo_core.errors import Collapse
+from grpo_core.objective.logprobs import TokenLogprobs
+from grpo_core.objective.loss import Denominators, compute_loss
+from grpo_core.objective.sums import MetricSums
+from grpo_core.recipe.schema import ObjectiveSettings, TrainerSettings
+from grpo_core.trainer.microbatch import Row, collate, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import pack as pack_rows
+from grpo_core.trainer.spread import Spread
+from grpo_core.types import TokenStats, TrainBatch, UpdateReport
+
+__all__ = ["Packed", "Passed", "backward_pass", "pack_for_loss", "require_finite", "token_stats", "update_report"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """This rank's part of an update, in micro-batches."""
+
+    packs: list[tuple[Row, ...]]
+    """At least one, and as many on every rank: dummies fill up."""
+    tokens: int
+    """Forwarded tokens, without padding and dummies."""
+    skipped: int
+    """Sequences in the loss whose gradient is 0 and that are therefore not forwarded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """What forward and backward of an update gave."""
+
+    loss: float
+    """Of the whole update, over all ranks."""
+    sums: MetricSums
+    """This rank's part of the metrics."""
+    slots: int
+    """Tokens forwarded on this rank, padding included."""
+
+
+@torch.no_grad()
+def token_stats(policy: Callable[..., Any], batch: TrainBatch, spread: Spread, *, budget_tokens: int) -> TokenStats:
+    """Per-token numbers of every member, in the loss or not; micro-batches have at most `budget_tokens`."""
+    raw = _needs_raw(batch)
+    numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
+    for rows in spread.even(pack_rows(rows_of(batch), budget_tokens)):
+        micro = collate(rows, spread.device)
+        computed: TokenLogprobs = policy(micro.inputs, temperature=batch.temperature, raw=raw)
+        kinds = [values.tolist() for values in computed if values is not None]
+        start = 0
+        for row in rows:
+            end = start + len(row.member.token_ids)
+            numbers[row.group, row.index] = tuple(tuple(values[start:end]) for values in kinds)
+            start = end
+    return _token_stats(batch, numbers, raw)
+
+
+def pack_for_loss(batch: TrainBatch, objective: ObjectiveSettings, spread: Spread, *, budget_tokens: int) -> Packed:
+    """The micro-batches of an update."""
+    rows, skipped = rows_for_loss(batch, objective)
+    packs = spread.even(pack_rows(rows, budget_tokens))
+    return Packed(packs=packs, tokens=sum(row.length for row in rows), skipped=skipped)
+
+
+def backward_pass(
+    policy: Callable[..., Any],
+    batch: TrainBatch,
+    packs: Sequence[Sequence[Row]],
+    objective: ObjectiveSettings,
+    spread: Spread,
+    *,
+    backward: Callable[[Tensor, bool], None],
+) -> Passed:
+    """Forward each micro-batch and hand its loss to `backward`, with whether it is the last one.
+
+    Losses are divided by the denominators of the whole update, so that their plain sum, over micro-batches and ranks,
+    is the loss; and so is the sum of their gradients the gradient.
+    """
+    denominators = Denominators.of(batch)
+    sums, losses, slots = MetricSums.none(spread.device), [], 0
+    for number, rows in enumerate(packs, start=1):
+        micro = collate(rows, spread.device)
+        computed: TokenLogprobs = policy(
+            micro.inputs,
+            temperature=batch.temperature,
+            with_entropy_grad=objective.entropy_bonus > 0,
+            raw=_needs_raw(batch),
+        )
+        result = compute_loss(micro.loss_inputs(computed), denominators, objective)
+        backward(result.loss, number == len(packs))
+        losses.append(result.loss.detach())
+        sums, slots = sums + result.sums, slots + micro.slots
+    (loss,) = spread.total([torch.stack(losses).sum().item()])
+    return Passed(loss=loss, sums=sums, slots=slots)
+
+
+def require_finite(
+    *, step: int, update: int, total_updates: int, loss: float, norm: float, settings: TrainerSettings
+) -> None:
+    """Raise `Collapse` unless loss and norm of the gradient, the same on all ranks, are finite."""
+    if math.isfinite(loss) and math.isfinite(norm):
+        return
+    raise Collapse(
+        f"step {step}, update {update} of {total_updates}: the loss is {loss:g} and the norm of its gradient {norm:g}; "
+        "the weights are as they were before this update",
+        hint="go on from a checkpoint with a longer warm-up or a lower trainer.learning_rate (it is "
+        f"{settings.learning_rate:g}); with trainer.precision bf16, try fp32; look at the last completions "
+        "for text that fell apart before",
+    )
+
+
+def update_report(packed: Packed, passed: Passed, spread: Spread, *, norm: float, rate: float) -> UpdateReport:
+    """The metrics of an update, over all ranks; `norm` is the gradient's before clipping, `rate` the learning rate."""
+    tokens, slots, skipped = spread.total([packed.tokens, passed.slots, packed.skipped])
+    return UpdateReport(
+        metrics={
+            **spread.total_sums(passed.sums).finalise(),
+            "trainer/loss": passed.loss,
+            "trainer/grad_norm": norm,
+            "trainer/learning_rate": rate,
+            "trainer/micro_batches": float(len(packed.packs)),
+            "trainer/tokens": tokens,
+            "trainer/padding_share": 1.0 - tokens / slots,
+            "trainer/skipped_sequences": skipped,
+        }
+    )
+
+
+def _needs_raw(batch: TrainBatch) -> bool:
+    """Whether the sampler's log-probabilities are of another distribution than the policy's own."""
+    return batch.logprob_space == "raw" and batch.temperature != 1.0
+
+
+def _token_stats(
+    batch: TrainBatch, numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]], raw: bool
+) -> TokenStats:
+    def kind(index: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+        return tuple(
+            tuple(numbers[g, m][index] if member.token_ids else () for m, member in enumerate(group.members))
+            for g, group in enumerate(batch.groups)
+        )
+
+    return TokenStats(logprobs=kind(0), entropies=kind(1), space_logprobs=kind(2) if raw else None)
