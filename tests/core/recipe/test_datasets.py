@@ -122,3 +122,21 @@ def test_a_preprocessor_may_be_a_function_in_a_file(tmp_path: Path) -> None:
 def test_what_cannot_be_planned_says_why(text: str, more: dict[str, Any], error: type[GrpoError], message: str) -> None:
     with pytest.raises(error, match=f"(?s){message}"):
         _plan(text, **more)
+
+
+def test_a_name_that_is_a_folder_or_file_here_says_how_to_write_it(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.jsonl").touch()
+    (tmp_path / "lines").touch()
+    for name, what, last in (
+        ("empty", "an empty folder", "folder"),
+        ("rows#5", "a folder", "folder"),
+        ("lines", "a file", "file"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            plan_dataset(MixedDataset(use=name), catalog=_CATALOG, base=tmp_path)
+        assert caught.value.message == (
+            f"no plugin registers a dataset '{name.partition('#')[0]}', but {what} of this name is here"
+        )
+        assert caught.value.hint == f"Write ./{name} for what is in the {last}."

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from grpo_core.errors import PluginError, Problem, RecipeError, UsageError
+from grpo_core.errors import PluginError, Problem, RecipeError, UnknownComponent, UsageError
 from grpo_core.plugins.catalog import Catalog, Entry, not_installed
 from grpo_core.plugins.references import Form, Reference, check_details, check_form, parse_reference
 from grpo_core.plugins.specs import DatasetSpec
@@ -110,7 +110,7 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
     """Where the rows of a dataset come from."""
     reference = check_form(parse_reference(text, base=base), ("name", "hub", "path"), what="a dataset")
     if reference.form == "name":
-        entry = catalog.find("dataset", reference.value)
+        entry = _named(reference, catalog, base)
         if entry is not None:
             place = _place_of_rows(reference, entry)
             check_details(reference, ("path", *DETAILS[place.form]), rows=True)
@@ -121,6 +121,18 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
     if reference.hub == "ms":
         _need_modelscope(reference, entry)
     return Rows(reference=reference, entry=entry, is_named=False)
+
+
+def _named(reference: Reference, catalog: Catalog, base: Path | None) -> Entry | None:
+    try:
+        return catalog.find("dataset", reference.value)
+    except UnknownComponent as error:
+        here = (base or Path()) / reference.value
+        if not here.exists():
+            raise
+        what = "a file" if here.is_file() else "a folder" if any(here.iterdir()) else "an empty folder"
+        hint = f"Write ./{reference.text} for what is in the {what.split()[-1]}."
+        raise UsageError(f"{error.message}, but {what} of this name is here", hint=hint) from None
 
 
 def plan_preprocess(
