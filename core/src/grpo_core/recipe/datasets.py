@@ -147,15 +147,23 @@ def plan_preprocess(
             raise RecipeError([Problem(path="options", message=message)])
         return None
     if rows.is_named and rows.entry is not None:
-        raise UsageError(
-            f"'{rows.entry.spec.name}' makes its own samples, so there is no room for '{preprocess}'",
-            hint="Remove `preprocess`, or name the rows themselves: a file or a hub id.",
-        )
+        raise _two_preprocessors(rows.entry.spec, preprocess)
     reference = check_form(parse_reference(preprocess, base=base), ("name", "object"), what="a preprocessor")
     check_details(reference, ())
     if reference.form == "object":
         return plan_object(reference, options)
     return plan_entry(catalog.get("dataset", reference.value), options)
+
+
+def _two_preprocessors(spec: object, preprocess: str) -> UsageError:
+    assert isinstance(spec, DatasetSpec)
+    own = [f"hf:{hub_id}" for hub_id in spec.hub_ids[:1]]
+    return UsageError(
+        f"'{spec.name}' is a name for rows together with what makes samples of them, so '{preprocess}' would have "
+        "nothing to do",
+        hint=f"Remove `preprocess`; or keep it, and instead of '{spec.name}' name the rows alone: "
+        f"{' or '.join([*own, './rows.jsonl' if own else './rows.jsonl or hf:owner/name'])}.",
+    )
 
 
 def _need_modelscope(reference: Reference, entry: Entry | None) -> None:
