@@ -44,7 +44,8 @@ class RowSource(Protocol):
 class RewardFunction(Protocol):
     """Called with keyword arguments, each a list of equal length or one of the run's values; see docs/rewards.md.
 
-    Gives one `float | None` a completion, or a bare None when it applies to none of them. May be `async def`.
+    Gives one `float | None | Failed` a completion, or a bare None when it applies to none of them. May be `async def`.
+    An asynchronous one may have a method `async aclose()`, awaited when the run ends if it was called at all.
     """
 
     def __call__(self, **columns: object) -> object: ...

@@ -120,6 +120,7 @@ def test_a_well_formed_spec_passes_its_own_hook_and_no_other(spec: Any) -> None:
         (replace(REWARD, runs_in="worker", budget_s=0), "budget_s is 0, not a number of seconds above 0"),
         (replace(REWARD, runs_in="worker", budget_s=float("inf")), "budget_s is inf"),
         (replace(REWARD, runs_in="worker", budget_s=True), "budget_s is True"),
+        (replace(REWARD, deadline_s=-1.0), "deadline_s is -1.0, not a number of seconds above 0"),
         (replace(REWARD, pure="yes"), "pure is 'yes', not True or False"),
         (replace(REWARD, verifies=1), "verifies is 1, not True or False"),
         (replace(DATASET, source="rows"), "source is 'rows', not pkg.mod:attr"),

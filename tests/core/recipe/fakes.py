@@ -41,7 +41,7 @@ BREVITY = RewardSpec(
     verifies=True,
     aliases=("short",),
 )
-TIMED = RewardSpec(name="timed", summary="", target=f"{HERE}:brevity", budget_s=2.5, runs_in="worker")
+TIMED = RewardSpec(name="timed", summary="", target=f"{HERE}:brevity", budget_s=2.5, deadline_s=900.0, runs_in="worker")
 SUMS = DatasetSpec(
     name="sums",
     summary="Sums",

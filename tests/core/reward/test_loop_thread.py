@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -71,3 +72,32 @@ def test_closing_cancels_what_still_waits(loop: LoopThread) -> None:
     began = time.monotonic()
     loop.close()
     assert time.monotonic() - began < 1.0
+
+
+def test_finalizers_are_awaited_on_the_loop_of_the_calls_and_one_that_fails_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop, where = LoopThread(), []
+
+    async def called(completions: list[str]) -> list[float]:
+        where.append(asyncio.get_running_loop())
+        return [0.0] * len(completions)
+
+    async def fails() -> None:
+        raise OSError("already gone")
+
+    async def closes() -> None:
+        where.append(asyncio.get_running_loop())
+
+    submit(loop, called, "a")()
+    loop.close([fails, closes])
+    assert len(where) == 2
+    assert where[0] is where[1]
+    assert "a reward could not be closed: OSError: already gone" in caplog.text
+
+
+def test_a_reward_that_was_never_called_is_not_closed() -> None:
+    async def closes() -> None:
+        raise AssertionError
+
+    LoopThread().close([closes])

@@ -57,7 +57,7 @@ def test_what_is_not_finite_fails_for_its_own_sample_alone(value: float) -> None
         ({"score": 1.0}, 1, r"returned a dict \(\{'score': 1.0\}\); expected a list of 1 score"),
         ("01", 2, r"returned a str \('01'\)"),
         ((value for value in [1.0]), 1, "returned a generator"),
-        ([[1.0], [0.0]], 2, r"returned a list \(\[1.0\]\) at position 0; a score is a number or None"),
+        ([[1.0], [0.0]], 2, r"returned a list \(\[1.0\]\) at position 0; a score is a number, None or Failed"),
         (["1.0", 0.0], 2, r"returned a str \('1.0'\) at position 0"),
         ([0.0, 1j], 2, r"returned a complex \(1j\) at position 1"),
         (np.ones((2, 1)), 2, r"returned a ndarray of shape \(2, 1\)"),
@@ -76,3 +76,7 @@ def test_a_wrong_return_is_refused_with_what_came_and_what_was_expected(
 
 def test_a_failed_call_fails_for_each_of_its_samples() -> None:
     assert all_failed("why", 2) == (Failed("why"), Failed("why"))
+
+
+def test_a_reward_can_say_itself_that_one_sample_failed() -> None:
+    assert read_outcomes([1.0, Failed("the service was away"), None], 3) == (1.0, Failed("the service was away"), None)

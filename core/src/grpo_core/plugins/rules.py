@@ -201,8 +201,8 @@ def _check_reward(spec: RewardSpec, label: str) -> None:
     _demand(spec.scope in get_args(Scope), label, "scope", spec.scope, " or ".join(get_args(Scope)))
     _demand(spec.runs_in in ("main", "worker"), label, "runs_in", spec.runs_in, "main or worker")
     budget = spec.budget_s
-    is_seconds = isinstance(budget, int | float) and not isinstance(budget, bool) and 0 < budget < math.inf
-    _demand(budget is None or is_seconds, label, "budget_s", budget, "a number of seconds above 0")
+    _demand(budget is None or _is_seconds(budget), label, "budget_s", budget, "a number of seconds above 0")
+    _demand(_is_seconds(spec.deadline_s), label, "deadline_s", spec.deadline_s, "a number of seconds above 0")
     if budget is not None and spec.runs_in != "worker":
         raise RuleError(
             f"{label} has budget_s={budget}, but runs in the main process, where it cannot be stopped",
@@ -210,6 +210,10 @@ def _check_reward(spec: RewardSpec, label: str) -> None:
         )
     for field in ("pure", "verifies"):
         _demand(isinstance(getattr(spec, field), bool), label, field, getattr(spec, field), "True or False")
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _demand(holds: bool, label: str, field: str, value: object, shape: str) -> None:

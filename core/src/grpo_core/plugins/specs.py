@@ -74,6 +74,8 @@ class RewardSpec(ComponentSpec):
     """Seconds an answer may take to evaluate; one that takes longer is wrong and scores 0.0. Needs
     `runs_in="worker"`, whose process is killed then. None: only the outer deadline holds, and exceeding it is a
     failure."""
+    deadline_s: float = 300.0
+    """Outer deadline of one call, in seconds, where the recipe does not say; a call that takes longer has failed."""
     runs_in: Literal["main", "worker"] = "main"
     """`worker`: in a killable process without torch. Choose it for code that can hang or crash."""
     verifies: bool = False

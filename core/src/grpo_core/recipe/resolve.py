@@ -130,7 +130,7 @@ def _planned_reward(entry: RewardEntry, spec: RewardSpec, component: PlannedComp
         scope=spec.scope,
         pure=spec.pure,
         budget_s=spec.budget_s,
-        deadline_s=entry.deadline_s,
+        deadline_s=spec.deadline_s if entry.deadline_s is None else entry.deadline_s,
         runs_in=runs_in,
         verifies=spec.verifies,
     )

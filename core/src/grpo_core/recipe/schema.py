@@ -133,8 +133,9 @@ class RewardEntry(Section):
     """Values of the `task` column it scores; default: those of its spec; empty: all."""
     runs_in: Literal["main", "worker"] | None = None
     """`worker`: in a killable process. Default: what its spec says, `main` for a function from a file."""
-    deadline_s: float = Field(default=300.0, gt=0)
-    """Outer deadline of one call, in seconds; exceeding it is a failure, not a 0."""
+    deadline_s: float | None = Field(default=None, gt=0)
+    """Outer deadline of one call, in seconds; exceeding it is a failure, not a 0. Default: what its spec says, 300 for
+    most."""
 
 
 class ScoringSettings(Section):

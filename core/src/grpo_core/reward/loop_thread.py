@@ -6,17 +6,20 @@ Place in the flow: completions → **loop thread** → outcomes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 
+from grpo_core.plugins.faults import describe
 from grpo_core.reward.call import CallResult, await_call, failed_call
 
 __all__ = ["LoopThread"]
 
 _GRACE_S = 2.0
-_CLOSE_LIMIT_S = 2.0
+_CLOSE_LIMIT_S = 10.0
+_LOG = logging.getLogger("grpo_core")
 
 
 class LoopThread:
@@ -43,8 +46,17 @@ class LoopThread:
         until = time.monotonic() + deadline_s + _GRACE_S
         return lambda: self._result(future, loop, until, count)
 
-    def close(self) -> None:
-        """Cancel what still waits, and end the thread."""
+    def close(self, finalizers: Iterable[Callable[[], Coroutine[object, object, None]]] = ()) -> None:
+        """Await the finalizers on the loop, if anything ever ran on it; then cancel what still waits, and end the
+        thread. A finalizer that fails or takes too long is reported, and the next one has its turn."""
+        if self._loop is not None:
+            for finalizer in finalizers:
+                future = asyncio.run_coroutine_threadsafe(finalizer(), self._loop)
+                try:
+                    future.result(_CLOSE_LIMIT_S)
+                except Exception as error:  # noqa: BLE001 - foreign code, and the others must be closed all the same
+                    future.cancel()
+                    _LOG.warning("a reward could not be closed: %s", describe(error))
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         if loop is not None and thread is not None:

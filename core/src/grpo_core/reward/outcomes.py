@@ -24,7 +24,8 @@ def read_outcomes(returned: object, count: int) -> tuple[Outcome, ...]:
     """Read `count` outcomes out of what a reward returned.
 
     A list, a tuple, or a one-dimensional array or tensor of numbers and None; a bare None applies to none of the
-    completions. NaN and infinity are failures of their own sample alone. Raises `WrongReturnError` for anything else.
+    completions. A `Failed` is a failure of its own sample alone, and so are NaN and infinity. Raises `WrongReturnError`
+    for anything else.
     """
     if returned is None:
         return (None,) * count
@@ -51,11 +52,13 @@ def _as_sequence(returned: object, count: int) -> Sequence[object]:
 
 
 def _outcome(value: object, position: int) -> Outcome:
-    if value is None:
-        return None
+    if value is None or isinstance(value, Failed):
+        return value
     number = _number(value)
     if number is None:
-        raise WrongReturnError(f"returned {_described(value)} at position {position}; a score is a number or None")
+        raise WrongReturnError(
+            f"returned {_described(value)} at position {position}; a score is a number, None or Failed"
+        )
     return number if math.isfinite(number) else Failed(f"returned {number}, which is not a finite number")
 
 

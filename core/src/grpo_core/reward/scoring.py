@@ -125,8 +125,9 @@ class Scorer:
         return tuple(total_of(member, weights, self.settings.reduce) for member in members)
 
     def close(self) -> None:
-        """End workers and event loop."""
-        self._loop.close()
+        """End what rewards hold (`aclose`), workers and event loop."""
+        closers = (getattr(reward.function, "aclose", None) for reward in self.rewards)
+        self._loop.close(closer for closer in closers if callable(closer))
         if self._pool:
             self._pool.close()
 
