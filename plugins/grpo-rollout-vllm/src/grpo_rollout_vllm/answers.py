@@ -1,0 +1,90 @@
+"""Between core's requests and vLLM's: sampling parameters out, completions in. Token ids only; text is decoded here.
+
+Place in the flow: RolloutRequest → **answers** → server → **answers** → RolloutGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grpo_core.api import Completion, FinishReason, RolloutError, RolloutGroup, RolloutRequest
+from grpo_core.rollout.stop import CompletionText
+
+__all__ = ["Interrupted", "OtherWeights", "group_of", "payload_of", "sampling_of"]
+
+_LOWEST = -9000.0
+"""vLLM writes -9999 where a log-probability is not finite."""
+_SEED_BITS = 2**62
+
+
+class Interrupted(Exception):
+    """The server gave a completion up; the prompt can be asked again."""
+
+
+class OtherWeights(Exception):
+    """A completion was made by other weights than asked for; the text is the server's label of them."""
+
+
+def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, Any]:
+    """vLLM's sampling parameters. Completion i draws from the seed + i, so a part of a group draws what the whole one
+    would have drawn there."""
+    params = request.params
+    return {
+        "n": request.n,
+        "max_tokens": params.max_tokens,
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "top_k": params.top_k,
+        "min_p": params.min_p,
+        "repetition_penalty": params.repetition_penalty,
+        "seed": (request.seed + request.first_member) % _SEED_BITS,
+        "logprobs": 0,
+        # The trainer's end tokens, whatever the server's files say.
+        "ignore_eos": True,
+        "stop_token_ids": list(end_ids),
+        "stop": list(params.stop),
+        "include_stop_str_in_output": True,
+        "detokenize": bool(params.stop),
+    }
+
+
+def payload_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, Any]:
+    """The body of `/inference/v1/generate`."""
+    return {"token_ids": list(request.prompt_ids), "sampling_params": sampling_of(request, end_ids)}
+
+
+def group_of(
+    request: RolloutRequest, answer: Mapping[str, Any], *, label: str, version: int, text: CompletionText
+) -> RolloutGroup:
+    """The group that an answer holds; raises `OtherWeights` unless the weights `label` made every token."""
+    choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
+    return RolloutGroup(
+        request=request,
+        completions=tuple(_completion(request, choice, label, version, text) for choice in choices),
+        logprob_space="raw",
+    )
+
+
+def _completion(
+    request: RolloutRequest, choice: Mapping[str, Any], label: str, version: int, text: CompletionText
+) -> Completion:
+    if choice["finish_reason"] not in ("stop", "length"):
+        raise Interrupted(f"it ended a completion with {choice['finish_reason']!r}")
+    others = [span["version"] for span in choice["weight_versions"] or () if span["version"] != label]
+    if others or not choice["weight_versions"]:
+        raise OtherWeights(others[0] if others else "none")
+    tokens = tuple(choice["token_ids"])
+    logprobs = tuple(float(each["logprob"]) for each in choice["logprobs"]["content"])
+    if any(logprob < _LOWEST for logprob in logprobs):
+        raise RolloutError(
+            f"sample {request.sample.id!r}: vLLM gives a token that it drew the probability 0, or none",
+            hint="the weights may hold NaN: look at the metrics of the last steps, and go back to a checkpoint",
+        )
+    return Completion(
+        text=text(tokens),
+        token_ids=tokens,
+        sampling_logprobs=logprobs,
+        finish_reason=FinishReason.STOP if choice["finish_reason"] == "stop" else FinishReason.LENGTH,
+        policy_version=version,
+    )

@@ -1,0 +1,95 @@
+"""Weights over the network: a group of the run's rank 0 and all workers of one server, beside whatever groups there
+are.
+
+NCCL where both ends have GPUs, gloo otherwise. A group lives for one transfer: nothing is left over when an end dies.
+
+Place in the flow: spool → **broadcast** → a server's workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
+
+__all__ = ["Broadcast", "TensorFact"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFact:
+    """What a receiver must know of a tensor before it comes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor) -> TensorFact:
+        """Of a tensor that will be sent."""
+        return cls(name, str(tensor.dtype).partition(".")[2], tuple(tensor.shape))
+
+    @classmethod
+    def read(cls, written: Sequence[Any]) -> TensorFact:
+        """From JSON."""
+        name, dtype, shape = written
+        return cls(name, dtype, tuple(shape))
+
+    def written(self) -> list[Any]:
+        """As JSON."""
+        return [self.name, self.dtype, list(self.shape)]
+
+
+class Broadcast:
+    """One end of a transfer; a context manager."""
+
+    def __init__(self, store: Any, *, rank: int, members: int, device: torch.device, limit_s: float) -> None:
+        self._device = device
+        self._store = store
+        limit = timedelta(seconds=limit_s)
+        prefixed = PrefixStore("grpo", store)
+        if device.type == "cuda":
+            options = dist.ProcessGroupNCCL.Options()
+            options._timeout = limit
+            self._group: Any = dist.ProcessGroupNCCL(prefixed, rank, members, options)
+        else:
+            self._group = dist.ProcessGroupGloo(prefixed, rank, members, limit)
+
+    @classmethod
+    def join(cls, host: str, port: int, *, rank: int, members: int, device: torch.device, limit_s: float) -> Broadcast:
+        """The receiving end."""
+        store = TCPStore(host, port, None, is_master=False, timeout=timedelta(seconds=limit_s), wait_for_workers=False)
+        return cls(store, rank=rank, members=members, device=device, limit_s=limit_s)
+
+    def send(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
+        """Send each to every other member."""
+        for _, tensor in tensors:
+            self._share(tensor.to(self._device).contiguous())
+
+    def receive(self, facts: Sequence[TensorFact]) -> Iterator[tuple[str, Tensor]]:
+        """The tensors as they come."""
+        for fact in facts:
+            tensor = torch.empty(fact.shape, dtype=getattr(torch, fact.dtype), device=self._device)
+            self._share(tensor)
+            yield fact.name, tensor
+
+    def _share(self, tensor: Tensor) -> None:
+        options = dist.BroadcastOptions()
+        options.rootRank = 0
+        options.rootTensor = 0
+        # Bytes: gloo knows fewer types than torch does.
+        self._group.broadcast([tensor.flatten().view(torch.uint8)], options).wait()
+
+    def __enter__(self) -> Broadcast:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._group = None

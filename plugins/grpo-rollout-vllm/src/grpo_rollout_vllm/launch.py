@@ -1,0 +1,46 @@
+"""The command line of a vLLM server that a run can use, and its environment."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+__all__ = ["EXTENSION", "server_command", "server_environment"]
+
+EXTENSION = "grpo_rollout_vllm.worker.Extension"
+
+_NEEDED = ("--worker-extension-cls", EXTENSION, "--enable-scale-out", "--generation-config", "vllm")
+"""Weight transfer; tokens in and out with the version of the weights; no sampling defaults of the model's own."""
+_ON_A_CPU = ("--enforce-eager",)
+_ENVIRONMENT = {
+    "VLLM_SERVER_DEV_MODE": "1",  # opens the routes for weights
+    "VLLM_NO_USAGE_STATS": "1",
+}
+_CPU_ENVIRONMENT = {
+    "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
+    "TORCHDYNAMO_DISABLE": "1",  # else the first request waits for a compiler
+}
+
+
+def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]) -> list[str]:
+    """What to run; `arguments` are added at the end and win."""
+    own = _ON_A_CPU if is_cpu_build() else ()
+    # Not `vllm serve`: that looks for a distribution named vllm, which the CPU build is not.
+    start = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    return [*start, "--model", model, "--host", host, "--port", str(port), *_NEEDED, *own, *arguments]
+
+
+def server_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The settings it needs, beside those it finds; what the user set stays."""
+    return {**_ENVIRONMENT, **(_CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
+
+
+def is_cpu_build() -> bool:
+    """Whether vLLM here is the one for CPUs."""
+    try:
+        importlib.metadata.version("vllm-cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""Options of the `vllm` rollout; what every rollout has is in core's `RolloutSettings`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+__all__ = ["VllmRolloutOptions"]
+
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+/?$")]
+
+
+class VllmRolloutOptions(BaseModel):
+    """Where vLLM runs, how weights get there, and how long anything may take."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    urls: tuple[Url, ...] = Field(default=("http://127.0.0.1:8000",), min_length=1)
+    """Servers started by `grpoctl rollout`. Requests go to whichever has least to do."""
+    api_key_variable: str | None = None
+    """The environment variable with the key of servers started with `--api-key`."""
+    transfer: Literal["auto", "folder", "network"] = "auto"
+    """How weights reach a server: it reads the folder that the run writes them to (shared memory, or a disk that both
+    see), or they are sent to its workers (NCCL between GPUs, gloo otherwise). auto: the folder where the server sees
+    it."""
+    weights_folder: str | None = None
+    """Where the newest weights lie until the next update, for servers to read now and for those that come back later.
+    Default: shared memory where it has room, else the run's folder."""
+    transfer_host: str | None = None
+    """This machine's address for servers that are sent weights; default: the one that it reaches them from."""
+    prompts_in_flight: int = Field(default=64, ge=1)
+    """The most prompts that one process has with one server at a time; a prompt is sent once for all its
+    completions."""
+    wait_limit_s: float = Field(default=600.0, gt=0)
+    """The run stops when no server can be asked for longer than this: none is up, or none has the newest weights."""
+    silence_limit_s: float = Field(default=120.0, gt=0)
+    """A server that does not say for so long which weights it has is taken for dead, and its prompts go elsewhere."""
+    request_limit_s: float = Field(default=3600.0, gt=0)
+    """The longest that the completions of one prompt may take."""
+    transfer_limit_s: float = Field(default=600.0, gt=0)
+    """The longest that bringing the weights to one server may take."""
+    look_interval_s: float = Field(default=2.0, gt=0)
+    """How often each server is looked after."""
