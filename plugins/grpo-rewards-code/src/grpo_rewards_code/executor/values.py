@@ -1,0 +1,169 @@
+"""Arguments and results as data: text that says what a value is, and nothing that runs when it is read.
+
+A program's result is rebuilt outside as exact built-in types, so that no method of its own (an `__eq__`, a `__sub__`)
+comes along; a subclass of a built-in type is taken for the data it holds. What has no data form is an `Opaque`, equal
+to nothing. Needs the standard library only: this file also runs beside the program, and at remote services.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Opaque", "TooLargeError", "decode", "encode"]
+
+_DEEPEST = 200
+_SHORT_INTEGER = 10**15
+_MOST_EQUAL_HASHES = 64
+
+
+class TooLargeError(Exception):
+    """A value whose data form is larger than allowed."""
+
+
+class Opaque:
+    """A value without data form. Equal to nothing, itself included."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.what}>"
+
+
+def encode(value: object, largest_bytes: int = 1 << 26) -> str:
+    """ASCII text for a value; `TooLargeError` when it would be longer than that."""
+    budget = [largest_bytes]
+    text = json.dumps(_form(value, budget, 0), separators=(",", ":"))
+    if len(text) > largest_bytes:
+        raise TooLargeError
+    return text
+
+
+def decode(text: str) -> Any:
+    """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text."""
+    try:
+        return _value(json.loads(text))
+    except (RecursionError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
+        raise ValueError(f"not a value's data: {type(error).__name__}") from error
+
+
+def _form(value: object, budget: list[int], depth: int) -> object:
+    """Plain JSON for the plainest values, `[kind, content]` for all others."""
+    budget[0] -= 2
+    if budget[0] < 0:
+        raise TooLargeError
+    if value is None or value is True or value is False:
+        return value
+    if depth > _DEEPEST:
+        return ["opaque", "nested too deeply"]
+    if isinstance(value, str):
+        content = str.__str__(value)
+        budget[0] -= len(content)
+        return content
+    if isinstance(value, int):
+        return _integer_form(int.__index__(value), budget)
+    if isinstance(value, float):
+        return _float_form(float.__float__(value))
+    return _other_form(value, budget, depth + 1)
+
+
+def _integer_form(value: int, budget: list[int]) -> object:
+    if -_SHORT_INTEGER < value < _SHORT_INTEGER:
+        return value
+    budget[0] -= value.bit_length() // 4
+    if budget[0] < 0:
+        raise TooLargeError
+    return ["int", hex(value)]  # in linear time, and of any length
+
+
+def _float_form(value: float) -> object:
+    return ["float", value.hex() if math.isfinite(value) else repr(value)]
+
+
+def _other_form(value: object, budget: list[int], depth: int) -> object:
+    if isinstance(value, list):
+        return ["list", [_form(each, budget, depth) for each in list.__iter__(value)]]
+    if isinstance(value, tuple):
+        return ["tuple", [_form(each, budget, depth) for each in tuple.__iter__(value)]]
+    if isinstance(value, dict):
+        return [
+            "dict",
+            [[_form(key, budget, depth), _form(item, budget, depth)] for key, item in dict.items(value)],
+        ]
+    if isinstance(value, set):
+        return ["set", [_form(each, budget, depth) for each in set.__iter__(value)]]
+    if isinstance(value, frozenset):
+        return ["frozenset", [_form(each, budget, depth) for each in frozenset.__iter__(value)]]
+    if isinstance(value, bytes | bytearray):
+        budget[0] -= 2 * len(value)
+        return ["bytes", bytes(value).hex()]
+    if isinstance(value, complex):
+        return ["complex", [_float_form(value.real), _float_form(value.imag)]]
+    if type(value) is range:
+        return ["range", [_integer_form(each, budget) for each in (value.start, value.stop, value.step)]]
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return _form(value.tolist(), budget, depth)
+    return ["opaque", type(value).__name__[:100]]
+
+
+def _value(form: object) -> Any:
+    if form is None or isinstance(form, bool | int | str):
+        return form
+    if not isinstance(form, list) or len(form) != 2:
+        raise ValueError("not a value's data")
+    kind, content = form
+    return _KINDS[kind](content)
+
+
+def _float(content: str) -> float:
+    return float.fromhex(content)
+
+
+def _set(content: Iterable[object]) -> object:
+    members = [_value(each) for each in content]
+    return Opaque("set of values with equal hashes") if _is_slow(members) else set(members)
+
+
+def _frozenset(content: Iterable[object]) -> object:
+    members = _set(content)
+    return frozenset(members) if isinstance(members, set) else members
+
+
+def _dict(content: Iterable[tuple[object, object]]) -> object:
+    keys_and_items = [(_value(key), _value(item)) for key, item in content]
+    if _is_slow([key for key, _ in keys_and_items]):
+        return Opaque("dict of keys with equal hashes")
+    return dict(keys_and_items)
+
+
+def _is_slow(members: list[Any]) -> bool:
+    """Whether a table of these was made to take quadratic time: many different values with one hash."""
+    hashes = Counter(map(hash, members))
+    return bool(hashes) and max(hashes.values()) > _MOST_EQUAL_HASHES
+
+
+_KINDS: Mapping[str, Any] = {
+    "int": lambda content: int(content, 16),
+    "float": _float,
+    "list": lambda content: [_value(each) for each in content],
+    "tuple": lambda content: tuple(_value(each) for each in content),
+    "dict": _dict,
+    "set": _set,
+    "frozenset": _frozenset,
+    "bytes": bytes.fromhex,
+    "complex": lambda content: complex(_value(content[0]), _value(content[1])),
+    "range": lambda content: range(*map(_value, content)),
+    "opaque": lambda content: Opaque(str(content)[:200]),
+}

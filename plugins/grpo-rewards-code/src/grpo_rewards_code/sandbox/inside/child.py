@@ -1,0 +1,98 @@
+"""The process of one program: its descriptors, its limits, its confinement, then the program itself.
+
+Place in the flow: zygote → **child** → program.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import resource
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from grpo_rewards_code.sandbox.inside import program
+from grpo_rewards_code.sandbox.inside.kernel import set_dumpable, set_no_new_privileges
+
+__all__ = ["become_program", "guarded"]
+
+_MIB = 1 << 20
+_FIRST_SAFE = 64
+_OPEN_FILES = 256
+_STDIN, _STDOUT, _STDERR, _TASK, _RESULT, _REPORT = range(6)
+_PROCESSES_COUNTED_SINCE = (5, 14)  # by user namespace; before, all of the user's on the machine
+
+
+def guarded(report: int, function: Callable[[], object]) -> NoReturn:
+    """Call a function in a forked process; a fault of ours is reported as such, never taken for the program's."""
+    try:
+        function()
+    except BaseException as error:  # noqa: BLE001  whatever it is, this process must not return into the zygote
+        os.write(report, json.dumps({"failed": f"{type(error).__name__}: {error}"[:2000]}).encode() + b"\n")
+    os._exit(1)
+
+
+def become_program(
+    limits: Mapping[str, Any],
+    descriptors: Sequence[int],
+    report: int,
+    confine: Callable[[], None],
+    *,
+    in_namespaces: bool,
+) -> NoReturn:
+    """Turn this process into that of the program.
+
+    Args:
+        limits: what it may use.
+        descriptors: its standard streams, where its task comes from, where its result goes.
+        report: where a fault of ours goes; closed before the program starts.
+        confine: puts it under Landlock and seccomp, as the level has it.
+        in_namespaces: whether processes are counted for it alone, and `/tmp` is its own.
+    """
+    set_dumpable(True)  # the zygote is not, and so it could not open its own files in /proc
+    os.setsid()
+    os.chdir("/tmp" if in_namespaces else "/")
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # when the machine runs out of memory, this goes first
+    _set_limits(limits, count_processes=in_namespaces)
+    set_no_new_privileges()
+    _place([*descriptors, report])
+    confine()
+    os.closerange(_REPORT, _OPEN_FILES + _FIRST_SAFE)
+    program.run(_TASK, _RESULT, int(limits["output_kib"]) << 10)
+
+
+def _place(descriptors: Sequence[int]) -> None:
+    """Give descriptors the numbers from 0 on."""
+    safe = [fcntl.fcntl(each, fcntl.F_DUPFD, _FIRST_SAFE) for each in descriptors]
+    for target, source in enumerate(safe):
+        os.dup2(source, target)
+
+
+def _set_limits(limits: Mapping[str, Any], *, count_processes: bool) -> None:
+    with open("/proc/self/statm") as file:
+        own_bytes = int(file.read().split()[0]) * resource.getpagesize()
+    cpu_s = max(1, math.ceil(limits["cpu_s"]))
+    _limit(resource.RLIMIT_AS, own_bytes + limits["memory_mib"] * _MIB)
+    _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
+    _limit(resource.RLIMIT_FSIZE, limits["file_mib"] * _MIB)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    _limit(resource.RLIMIT_MEMLOCK, 0)
+    if count_processes and _kernel() >= _PROCESSES_COUNTED_SINCE:
+        _limit(resource.RLIMIT_NPROC, limits["processes"] + 1)  # and the one that watches
+
+
+def _limit(which: int, soft: int, hard: int | None = None) -> None:
+    _, highest = resource.getrlimit(which)
+    wanted = soft if hard is None else hard
+    if highest != resource.RLIM_INFINITY:
+        soft, wanted = min(soft, highest), min(wanted, highest)
+    resource.setrlimit(which, (soft, wanted))
+
+
+def _kernel() -> tuple[int, int]:
+    major, minor = os.uname().release.split(".")[:2]
+    return int(major), int("".join(c for c in minor if c.isdigit()) or 0)

@@ -1,0 +1,83 @@
+"""Watching a running program: until it ends, is told to stop, or takes more than it may.
+
+What the kernel cannot limit for several processes together is looked at here, many times a second: the memory of all of
+them, and how many processes and threads there are.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["watch"]
+
+_INTERVAL_MS = 25
+_LARGEST_MESSAGE = 1 << 16
+_PAGE_BYTES = resource.getpagesize()
+
+
+def watch(
+    pid: int, limits: Mapping[str, Any], *, whole_namespace: bool, line: socket.socket | None = None
+) -> dict[str, object]:
+    """Wait for a child of this process to end, and say how it did.
+
+    Args:
+        pid: the program's process.
+        limits: what it may use.
+        whole_namespace: whether every other process of this PID namespace, whose first this is, belongs to the program.
+        line: where an order to stop may come from.
+    """
+    watched = os.pidfd_open(pid)
+    poller = select.poll()
+    poller.register(watched, select.POLLIN)
+    if line is not None:
+        poller.register(line, select.POLLIN)
+    baseline = _resident_pages(os.getpid())
+    exceeded: str | None = None
+    while exceeded is None:
+        ready = [descriptor for descriptor, _ in poller.poll(_INTERVAL_MS)]
+        if watched in ready:
+            break
+        if ready and line is not None:
+            line.recv(_LARGEST_MESSAGE)
+            exceeded = "stopped"
+        else:
+            exceeded = _exceeded(list(_processes(pid, whole_namespace)), limits, baseline)
+    if whole_namespace:
+        os.kill(-1, signal.SIGKILL)  # what it started and left behind
+    elif exceeded is not None:
+        os.kill(pid, signal.SIGKILL)
+    os.close(watched)
+    _, status, usage = os.wait4(pid, 0)
+    return {"limit": exceeded, "status": status, "cpu_s": usage.ru_utime + usage.ru_stime}
+
+
+def _exceeded(processes: list[tuple[int, int]], limits: Mapping[str, Any], baseline: int) -> str | None:
+    """Which limit these processes, as (threads, resident pages), exceed together."""
+    if sum(threads for threads, _ in processes) > limits["processes"]:
+        return "processes"
+    own_pages = sum(max(0, pages - baseline) for _, pages in processes)
+    return "memory" if own_pages * _PAGE_BYTES > limits["memory_mib"] << 20 else None
+
+
+def _processes(pid: int, whole_namespace: bool) -> Iterator[tuple[int, int]]:
+    own = os.getpid()
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()] if whole_namespace else [pid]
+    for each in pids:
+        if each != own:
+            try:
+                with open(f"/proc/{each}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has just ended
+            yield int(fields[17]), int(fields[21])
+
+
+def _resident_pages(pid: int) -> int:
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1])

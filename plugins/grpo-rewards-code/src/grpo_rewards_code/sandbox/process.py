@@ -1,0 +1,78 @@
+"""A running sandbox, from the host: start it, run programs in it one at a time, end it.
+
+Place in the flow: job → local executor → **sandbox** → zygote → program.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import tempfile
+import threading
+
+from grpo_rewards_code.executor.types import ExecutorError, Limits
+from grpo_rewards_code.sandbox.exchange import Finished, exchange
+from grpo_rewards_code.sandbox.plan import Plan
+
+__all__ = ["Sandbox"]
+
+_START_LIMIT_S = 60.0
+_END_LIMIT_S = 10.0
+_LARGEST_MESSAGE = 1 << 16
+_WORDS_KEPT_BYTES = 2000
+
+
+class Sandbox:
+    """One zygote behind its walls. Used by one thread at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Start it and wait until it is ready; `ExecutorError` with its own words when it does not get there."""
+        self._plan = plan
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with tempfile.TemporaryFile() as words, theirs:
+            try:
+                self._process = self._start(theirs, words.fileno())
+            except OSError as error:
+                self._line.close()
+                raise ExecutorError(f"a sandbox could not be started: {error}") from error
+            theirs.close()
+            try:
+                self._introduce()
+            except OSError as error:
+                self.close()
+                words.seek(0)
+                said = words.read().decode(errors="replace").strip()[-_WORDS_KEPT_BYTES:]
+                raise ExecutorError(f"a sandbox did not start: {said or error}") from error
+
+    def run(self, *, stdin: bytes, task: bytes, limits: Limits, wanted: threading.Event) -> Finished:
+        """Run one program; see `exchange`."""
+        return exchange(self._line, stdin=stdin, task=task, limits=limits, owner=self._plan.user, wanted=wanted)
+
+    def close(self) -> None:
+        """End it, with all that is in it."""
+        self._line.close()
+        try:
+            self._process.wait(_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self, theirs: socket.socket, words: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*self._plan.python, str(theirs.fileno())],
+            env=self._plan.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=words,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C is the trainer's
+            cwd="/",
+        )
+
+    def _introduce(self) -> None:
+        self._line.settimeout(_START_LIMIT_S)
+        for message in self._plan.messages:
+            self._line.send(message)
+        if not self._line.recv(_LARGEST_MESSAGE):
+            raise OSError("it ended while it started")
+        self._line.settimeout(None)
