@@ -66,8 +66,8 @@ def test_an_unusable_tracker_is_refused_before_anything_is_loaded(tmp_path: Path
     make_workplace(tmp_path)
     plugin = tmp_path / "failing.py"
     plugin.write_text(FAILING.replace("{place}", str(plugin)), encoding="utf-8")
-    unknown = grpoctl(tmp_path, *train_arguments("run", "--report-to", "wand"), code=2)
+    unknown = grpoctl(tmp_path, *train_arguments("run", "--report-to", "wand"), code=3)
     assert "run.report_to: no plugin registers a tracker 'wand'. Did you mean 'wandb'?" in unknown.stderr
-    lacking = grpoctl(tmp_path, *train_arguments("run", "--plugin", "failing.py", "--report-to", "lacking"), code=2)
+    lacking = grpoctl(tmp_path, *train_arguments("run", "--plugin", "failing.py", "--report-to", "lacking"), code=3)
     assert "'lacking' needs no-such-lib, not installed here. pip install 'no-such-lib'" in lacking.stderr
     assert not (tmp_path / "run").exists()

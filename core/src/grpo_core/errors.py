@@ -2,7 +2,7 @@
 
     GrpoError                    exit code
     ├── UsageError               2   a flag or argument of the command line
-    ├── RecipeError              2   a recipe, all problems together
+    ├── RecipeError              2   a recipe, all problems together; 3 when all are of plugins
     ├── DataError                2   a dataset, a row, a column
     ├── PluginError              3   a plugin that cannot be loaded
     │   ├── UnknownComponent     3   a name that nothing registers
@@ -73,6 +73,8 @@ class Problem:
     """What is wrong, with the value, and what to do."""
     origin: str | None = None
     """Who set it: `recipe.yaml:9`, `--set`, `--learning-rate`; None when nobody did."""
+    is_of_plugins: bool = False
+    """Whether a plugin lacks what was asked for: a `PluginError`, had it been the only problem."""
 
     def __str__(self) -> str:
         where = f" ({self.origin})" if self.origin else ""
@@ -89,6 +91,8 @@ class RecipeError(GrpoError):
         count = len(self.problems)
         head = "the recipe has a problem" if count == 1 else f"the recipe has {count} problems"
         super().__init__("\n  ".join([f"{head}:", *map(str, self.problems)]), hint=hint)
+        if self.problems and all(problem.is_of_plugins for problem in self.problems):
+            self.exit_code = PluginError.exit_code
 
 
 class DataError(GrpoError):

@@ -37,8 +37,8 @@ def test_a_reward_takes_what_its_spec_says() -> None:
     [reward, timed] = _resolved(rewards=["short", "timed"]).rewards
     assert reward.name == "brevity"
     assert (reward.scope, reward.pure, reward.tasks, reward.verifies) == ("group", True, ("chat",), True)
-    assert (reward.runs_in, reward.budget_s) == ("main", None)
-    assert (timed.runs_in, timed.budget_s) == ("worker", 2.5)
+    assert (reward.runs_in, reward.budget_s, reward.deadline_s) == ("main", None, 300.0)
+    assert (timed.runs_in, timed.budget_s, timed.deadline_s) == ("worker", 2.5, 900.0)
 
 
 def test_an_entry_may_say_otherwise() -> None:
@@ -173,3 +173,18 @@ def test_the_sizes_of_a_step_are_derived() -> None:
     batch = plan_batch(recipe)
     assert (batch.prompts_per_step, batch.completions_per_prompt) == (6, 4)
     assert (batch.completions_per_step, batch.updates_per_step) == (24, 6)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"rewards": ["brevty"]}, 3),
+        ({"rewards": ["brevty"], "rollout": "engine", "trainer": "trch"}, 3),
+        ({"rewards": ["brevty"], "dataset": "sums?x=1"}, 2),
+        ({"dataset": "sums?x=1"}, 2),
+    ],
+)
+def test_what_only_plugins_lack_ends_as_in_every_other_command(change: dict[str, Any], code: int) -> None:
+    with pytest.raises(RecipeError) as caught:
+        resolve(recipe_of(**change), {}, host=fake_host())
+    assert caught.value.exit_code == code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from grpo_core.errors import GrpoError, Problem, RecipeError
+from grpo_core.errors import GrpoError, PluginError, Problem, RecipeError
 
 __all__ = ["Problems"]
 
@@ -17,9 +17,10 @@ class Problems:
         self.problems = list(problems)
         self._origins = origins or {}
 
-    def add(self, path: str, message: str) -> None:
+    def add(self, path: str, message: str, *, is_of_plugins: bool = False) -> None:
         """Note a problem."""
-        self.problems.append(Problem(path=path, message=message, origin=self._origin_of(path)))
+        origin = self._origin_of(path)
+        self.problems.append(Problem(path=path, message=message, origin=origin, is_of_plugins=is_of_plugins))
 
     @contextmanager
     def at(self, section: str, key: str) -> Iterator[None]:
@@ -28,9 +29,10 @@ class Problems:
             yield
         except RecipeError as error:
             for problem in error.problems:
-                self.add(f"{section}.{problem.path}", problem.message)
+                self.add(f"{section}.{problem.path}", problem.message, is_of_plugins=problem.is_of_plugins)
         except GrpoError as error:
-            self.add(f"{section}.{key}", f"{error.message}. {error.hint}" if error.hint else error.message)
+            message = f"{error.message}. {error.hint}" if error.hint else error.message
+            self.add(f"{section}.{key}", message, is_of_plugins=isinstance(error, PluginError))
 
     def _origin_of(self, path: str) -> str | None:
         while path and path not in self._origins:
