@@ -92,7 +92,8 @@ def test_an_empty_name_between_commas_is_named() -> None:
 
 
 def test_a_plugin_file_that_registers_nothing_of_that_name(tmp_path: Path) -> None:
-    (tmp_path / "plugin.py").write_text("x = 1\n")
+    source = "from grpo_core.api import hookimpl\n\n\n@hookimpl\ndef grpo_recipes():\n    return []\n"
+    (tmp_path / "plugin.py").write_text(source, encoding="utf-8")
     [problem] = _problems(*_NEEDED[:4], "--plugin", "plugin.py", "--rewards", "my_reward")
     assert problem.startswith("rewards.my_reward.use: no plugin registers a reward 'my_reward'")
 
@@ -171,7 +172,7 @@ def test_what_is_not_there_is_named(arguments: tuple[str, ...], error: type[Grpo
 
 def test_a_disabled_plugins_reward_is_not_there() -> None:
     found = _problems(*_NEEDED, "--set", "plugins.disable=[grpo-rewards-math]")
-    assert any("Not loaded, so not searched: grpo-rewards-math" in problem for problem in found)
+    assert any("Not loaded, so not searched: " in problem and "grpo-rewards-math" in problem for problem in found)
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +214,24 @@ def test_help_imports_nothing_heavy() -> None:
     )
     assert "--completions-per-prompt" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("def grpo_reward_functions(:\n", "SyntaxError: invalid syntax (mine.py:1)"),
+        ("import nothing_of_this_name\n", "ModuleNotFoundError: No module named 'nothing_of_this_name' (mine.py:1)"),
+        ("x = 1\n", "it implements no hook (mine.py)"),
+    ],
+)
+def test_a_broken_file_given_as_a_plugin_is_itself_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, reason: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("mine.py").write_text(source, encoding="utf-8")
+    for recipe in ((), ("--recipe", "countdown-tiny")):
+        error = _train("--plugin", "./mine.py", "--model", "m", "--rewards", "of_mine", *recipe).exception
+        assert isinstance(error, PluginError)
+        assert error.exit_code == 3
+        assert error.message == f"mine.py (file) is not loaded: {reason}"
+        assert str(error.hint).endswith("Details: grpoctl plugins doctor mine.py --plugin mine.py")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grpo_core.errors import UsageError
+from grpo_core.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
@@ -68,14 +68,21 @@ def load_plugins(
     disable: Sequence[str] = (),
     require: Sequence[str] = (),
     warn: bool = True,
+    lenient: bool = False,
 ) -> PluginHost:
     """Load all plugins and print one line on stderr for each that is not sound; a command calls this once.
 
-    `files` are those of `--plugin`, `disable` and `require` those of the recipe. Raises as `PluginHost.load`.
+    `files` are those of `--plugin`, `disable` and `require` those of the recipe. Raises as `PluginHost.load`; and,
+    unless `lenient`, `PluginError` for a file that is not sound: it was named, so it is needed.
     """
     from grpo_core.plugins.host import PluginHost, warn_quarantined
 
     host = PluginHost.load(disable=disable, files=files or (), require=require)
+    named = {file.name: file for file in files or ()}
+    broken = next((plugin for plugin in host.quarantined if plugin.distribution in named), None)
+    if broken is not None and not lenient:
+        details = f"grpoctl plugins doctor {broken.distribution} --plugin {named[broken.distribution]}"
+        raise PluginError(broken.line, hint="\n".join(filter(None, [broken.hint, f"Details: {details}"])))
     if warn:
         warn_quarantined(host)
     return host

@@ -27,7 +27,7 @@ def list_plugins(plugin: PluginFiles = None, as_json: JsonFlag = False) -> None:
     """All plugins, loaded or not, and their components."""
     from grpo_core.cli import plugin_facts, plugin_views
 
-    host = load_plugins(plugin)
+    host = load_plugins(plugin, lenient=True)
     if as_json:
         print_json(plugin_facts.of_host(host))
     else:
@@ -43,7 +43,7 @@ def show(
     """One plugin, or one component with its options and what it needs."""
     from grpo_core.cli import plugin_facts, plugin_views
 
-    host = load_plugins(plugin)
+    host = load_plugins(plugin, lenient=True)
     found = plugin_facts.find_plugin(host, name)
     if found is not None:
         if as_json:
@@ -69,7 +69,7 @@ def doctor(
     from grpo_core.cli import plugin_facts, plugin_views
     from grpo_core.plugins.verdicts import Quarantined
 
-    host = load_plugins(plugin, warn=False)
+    host = load_plugins(plugin, warn=False, lenient=True)
     asked = plugin_facts.all_plugins(host) if name is None else [plugin_facts.get_plugin(host, name)]
     if as_json:
         print_json([plugin_facts.of_plugin(host, each) for each in asked])
