@@ -145,7 +145,7 @@ ERRORS = {
     "model holds no adapter in peft's layout": ("--set", "trainer.lora.adapter=./model"),
     "trainer.lora.rank: must be at least 1, not 0": ("--lora-rank", "0"),
     "trainer.lora.targets: must be": ("--set", "trainer.lora.targets=q_proj"),
-    "must have at least 1, not 0": ("--set", "trainer.lora.targets=[]"),
+    "is empty; give at least 1": ("--set", "trainer.lora.targets=[]"),
     "trainer.lora.rnk: unknown key; did you mean 'rank'?": ("--set", "trainer.lora.rnk=4"),
 }
 

@@ -46,6 +46,13 @@ def test_without_anything_all_that_is_missing_is_named_with_an_example() -> None
     assert "--recipe NAME" in error.hint
 
 
+def test_the_example_is_for_those_who_lack_something() -> None:
+    for rewards, has_example in (("", True), ("format_reward,format_reward", False)):
+        error = _train(*_NEEDED[:4], "--rewards", rewards).exception
+        assert isinstance(error, RecipeError)
+        assert ("For example: grpoctl train" in str(error.hint)) == has_example
+
+
 def test_three_weights_for_two_rewards() -> None:
     assert _problems(*_NEEDED, "--reward-weights", "1,0.5,2") == [
         "rewards: 3 weights (1, 0.5, 2) for 2 rewards (countdown_reward, format_reward); "
@@ -81,7 +88,7 @@ def test_an_unknown_reward_lists_the_known_ones() -> None:
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_no_reward_at_all_is_a_clear_error(text: str) -> None:
-    assert _problems(*_NEEDED[:4], "--rewards", text) == ["rewards: must have at least 1, not 0 (--rewards)"]
+    assert _problems(*_NEEDED[:4], "--rewards", text) == ["rewards: is empty; give at least 1 (--rewards)"]
 
 
 def test_an_empty_name_between_commas_is_named() -> None:

@@ -20,6 +20,7 @@ class Inner(BaseModel):
     flag: bool = False
     code: str = Field(default="aa", pattern="^a+$")
     some: list[int] = Field(default=[1], min_length=1)
+    several: list[int] = Field(default=[1, 2], min_length=2)
     even: int = 0
     nothing: None = None
 
@@ -63,7 +64,8 @@ def _complain(values: dict[str, Any], model: type[BaseModel] = Outer, what: str 
         ("table", [1], "must be a mapping of keys to values, not [1]"),
         ("flag", "maybe", 'must be true or false, not "maybe"'),
         ("code", "b", "string should match pattern '^a+$', not \"b\""),
-        ("some", [], "must have at least 1, not 0"),
+        ("several", [1], "must have at least 2, not 1"),
+        ("some", [], "is empty; give at least 1"),
         ("even", 3, "must be even"),
         ("nothing", 3, "must be null, not 3"),
         ("cuont", 3, "unknown key; did you mean 'count'?"),

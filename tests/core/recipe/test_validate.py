@@ -76,7 +76,7 @@ def test_a_missing_key_names_the_line_of_its_section() -> None:
 
 def test_no_rewards_are_a_problem_of_rewards() -> None:
     [problem] = examine(_layer({**_SOUND, "rewards": []}, "--rewards")).problems
-    assert str(problem) == "rewards: must have at least 1, not 0 (--rewards)"
+    assert str(problem) == "rewards: is empty; give at least 1 (--rewards)"
 
 
 def test_problems_of_the_layers_come_first() -> None:

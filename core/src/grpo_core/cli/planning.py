@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_recipe", "gather", "make_plan", "settings_of"]
 
-_NEEDED = ("model", "model.path", "dataset", "dataset.use", "rewards")
+_NEEDED = ((("model", "path"),), (("dataset", "use"), ("dataset", "mix")), (("rewards",),))
+"""What every run needs; of alternatives one."""
 _EXAMPLE = (
     "For example: grpoctl train --model Qwen/Qwen2.5-0.5B-Instruct --dataset rows.jsonl --rewards format_reward\n"
     "Or take a recipe: grpoctl train --recipe NAME; `grpoctl recipe list` shows their names."
@@ -61,12 +62,14 @@ def make_plan(
     `problems` are those the caller found already. Raises `PluginError` when a required plugin is not there.
     """
     from grpo_core.objective import presets
+    from grpo_core.recipe.layers import get_value
     from grpo_core.recipe.resolve import resolve
     from grpo_core.recipe.validate import examine
 
     examined = examine(layer)
     found = [*examined.problems, *problems]
-    hint = _EXAMPLE if any(problem.path in _NEEDED for problem in examined.problems) else None
+    is_short = not all(any(get_value(layer.values, path) for path in alternatives) for alternatives in _NEEDED)
+    hint = _EXAMPLE if is_short else None
     if examined.recipe is None:
         raise RecipeError(found, hint=hint)
     recipe = examined.recipe

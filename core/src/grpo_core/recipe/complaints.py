@@ -120,7 +120,8 @@ def _message(item: Any, path: KeyPath, model: type[BaseModel], what: str) -> str
         words, key = _BOUNDS[kind]
         return f"must be {words} {context[key]:g}, not {value}"
     if kind == "too_short":
-        return f"must have at least {context['min_length']}, not {context['actual_length']}"
+        least, there = context["min_length"], context["actual_length"]
+        return f"must have at least {least}, not {there}" if there else f"is empty; give at least {least}"
     if kind in ("value_error", "assertion_error"):
         return str(context["error"])
     words = str(item["msg"]).replace("Input should be", "must be").removesuffix(".")
