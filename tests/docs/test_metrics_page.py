@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 NAME = re.compile(
-    r'f?"((?:data|reward|rewards|groups|completions|policy|sampler|trainer|time|throughput|eval|health)/[^"\s]+)"'
+    r'f?"((?:data|tasks|reward|rewards|groups|completions|policy|sampler|trainer|time|throughput|eval|health)/[^"\s]+)"'
 )
 STAGES = re.compile(r'clock\("(\w+)"\)')
 
@@ -23,7 +23,7 @@ def produced() -> set[str]:
         text = path.read_text(encoding="utf-8")
         names |= {re.sub(r"\{[^}]*\}", "*", name) for name in NAME.findall(text)}
         names |= {f"time/{stage}_s" for stage in STAGES.findall(text)}
-    return {name for name in names if not name.endswith("/") and name != "time/*_s"}
+    return {name for name in names if not name.endswith(("/", ".jsonl")) and name != "time/*_s"}
 
 
 def test_every_metric_in_the_sources_is_documented() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_core.loop.evaluate import is_correct, pass_at_k
+from grpo_core.loop.evaluate import is_correct, pass_at_k, reward_metrics_by_task
 from grpo_core.types import Failed
 from tests.core.loop.make import scored_group
 
@@ -46,3 +46,19 @@ def test_an_answer_is_correct_when_every_verifying_reward_that_applies_says_so(
 ) -> None:
     group = scored_group([1.0], outcomes=outcomes)
     assert is_correct(group, 0, list(outcomes)) is expected
+
+
+def test_each_task_has_its_mean_reward_with_its_standard_error() -> None:
+    scored = [
+        *(scored_group([total], columns={"task": "math"}) for total in (1.0, 0.0, 1.0, 0.0)),
+        scored_group([0.5], columns={"task": "code"}),
+        scored_group([None], columns={"task": "code"}),
+        scored_group([9.0], columns={"solution": "42"}),
+    ]
+    assert reward_metrics_by_task(scored) == {
+        "eval/tasks/math/prompts": 4.0,
+        "eval/tasks/math/reward_mean": 0.5,
+        "eval/tasks/math/reward_se": pytest.approx((1 / 3) ** 0.5 / 2),
+        "eval/tasks/code/prompts": 2.0,
+        "eval/tasks/code/reward_mean": 0.5,
+    }

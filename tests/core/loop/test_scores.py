@@ -110,7 +110,7 @@ def scored_on(
         try:
             mine = roll_and_score(parts, requests, moment, Clock(rank))
             known = learn(rank, mine)
-            scorer.failures.look(known.groups, step=1)
+            scorer.failures.look(known.groups, samples=[request.sample for request in requests], step=1)
             return bring_together(parts, requests, mine), known
         finally:
             scorer.close()

@@ -62,9 +62,10 @@ def test_a_weight_is_a_finite_number(weight: float) -> None:
 
 def test_tasks_that_nobody_claims_and_rewards_that_nobody_needs_are_named() -> None:
     rewards = [planned("length", tasks=("math",)), planned("solves", tasks=("code", "sql"))]
-    samples = [sample({"task": task}) for task in ("math", "geo", "geo")]
+    samples = [sample({"task": task}, id=f"train-{place}") for place, task in enumerate(("math", "geo", "geo"))]
     assert claim_warnings(rewards, samples) == (
-        "no reward is meant for task 'geo': its 2 samples train nothing (the rewards' tasks: code, math, sql)",
+        "no reward is meant for task 'geo': its 2 samples train nothing (the rewards' tasks: code, math, sql); "
+        'the first is train-1: {"prompt": "1+1?", "task": "geo"}',
         "reward 'solves' is meant for 'code' and 'sql', and no sample has such a task",
     )
 

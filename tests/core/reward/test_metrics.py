@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_core.reward.metrics import reward_metrics
+from grpo_core.reward.metrics import reward_metrics, task_metrics
 from grpo_core.types import Failed, Outcome, ScoredGroup
 from tests.core.reward.making import group
 
 
-def scored(totals: list[float | None], **outcomes: list[Outcome]) -> ScoredGroup:
+def scored(totals: list[float | None], *, task: str | None = None, **outcomes: list[Outcome]) -> ScoredGroup:
     return ScoredGroup(
-        group=group(["x"] * len(totals)),
+        group=group(["x"] * len(totals), {"task": task}),
         outcomes={name: tuple(values) for name, values in outcomes.items()},
         totals=tuple(totals),
     )
@@ -51,3 +51,26 @@ def test_one_score_has_no_spread_and_none_has_no_metric() -> None:
 
 def test_a_step_without_groups_has_metrics_of_nothing() -> None:
     assert reward_metrics([])["reward/mean"] is None
+
+
+def test_each_task_has_its_share_its_reward_and_its_spread() -> None:
+    assert task_metrics(
+        [
+            scored([1.0, 0.0], task="math"),
+            scored([1.0, 1.0], task="math"),
+            scored([None, 3.0], task="code"),
+            scored([9.0, 9.0]),
+        ]
+    ) == {
+        "tasks/code/share": 0.25,
+        "tasks/code/reward_mean": 3.0,
+        "tasks/code/group_std": None,
+        "tasks/math/share": 0.5,
+        "tasks/math/reward_mean": 0.75,
+        "tasks/math/group_std": pytest.approx(0.5**0.5 / 2),
+    }
+
+
+def test_rows_without_tasks_have_no_metrics_of_tasks() -> None:
+    assert task_metrics([scored([1.0, 0.0])]) == {}
+    assert task_metrics([]) == {}

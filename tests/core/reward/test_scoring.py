@@ -194,7 +194,8 @@ def test_failures_within_the_ceiling_are_reported_once_a_reason_with_their_row(c
             scored = score(made, group(["nan", "score 1"], id="train-000003"), group(["nan", "score 1"]), step=step)
     assert scored[0].outcomes["by_text"][0] == Failed("returned nan, which is not a finite number")
     assert caplog.messages == [
-        "reward 'by_text' failed on sample train-000003: returned nan, which is not a finite number"
+        "reward 'by_text' failed on sample train-000003: returned nan, which is not a finite number; its row: "
+        '{"prompt": "1+1?"}'
     ]
 
 
@@ -207,11 +208,24 @@ def test_endless_new_reasons_are_reported_twenty_times(caplog) -> None:
 
 def test_completions_that_no_reward_applied_to_are_reported_once(caplog) -> None:
     with scorer(planned("by_text")) as made:
-        (one,) = score(made, group(["none", "score 1"], id="train-000003"))
-        score(made, group(["none", "score 1"]), step=2)
-    assert one.totals == (None, 1.0)
+        (one,) = score(made, group(["none", "none"], {"solution": "2"}, id="train-000003"))
+        score(made, group(["none", "none"]), step=2)
+    assert one.totals == (None, None)
     (message,) = caplog.messages
-    assert message.startswith("no reward applied to 1 of the step's completions, first of sample train-000003")
+    assert message == (
+        "no reward applied to 2 of the step's completions, first of sample train-000003: they have no total and train "
+        'nothing; its row: {"prompt": "1+1?", "solution": "2"}; later ones are only counted (reward/no_total)'
+    )
+
+
+def test_a_reward_that_applies_to_some_answers_of_a_prompt_is_warned_of_once(caplog) -> None:
+    with scorer(planned("by_text"), planned("length")) as made:
+        score(made, group(["score 1", "score 0"]), group(["none", "score 1"], {"solution": "2"}, id="train-000003"))
+        score(made, group(["none", "score 1"]), step=2)
+    (message,) = caplog.messages
+    assert message.startswith("reward 'by_text' applied to some completions of sample train-000003 and not to others")
+    assert 'its row: {"prompt": "1+1?", "solution": "2"}' in message
+    assert message.endswith("later ones are only counted (rewards/by_text/mixed_groups)")
 
 
 def test_a_single_greedy_answer_can_be_scored() -> None:

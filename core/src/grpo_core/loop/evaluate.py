@@ -10,6 +10,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from grpo_core.data.prompts import Prompt
 from grpo_core.loop.parts import Parts
@@ -20,7 +21,9 @@ from grpo_core.recipe.plan import LaunchPlan, PlannedReward
 from grpo_core.reward.binding import RunValues
 from grpo_core.types import EvaluationReport, Failed, RolloutRequest, ScoredGroup
 
-__all__ = ["answer", "evaluate", "pass_at_k", "success_rewards"]
+__all__ = ["answer", "evaluate", "pass_at_k", "reward_metrics_by_task", "success_rewards"]
+
+Value = TypeVar("Value")
 
 
 def evaluate(parts: Parts, prompts: Sequence[Prompt], *, step: int) -> EvaluationReport:
@@ -59,7 +62,7 @@ def answer(
     mine = roll_and_score(parts, requests, moment, Clock())
     scored = bring_together(parts, requests, mine)
     if watched and parts.ranks.is_first:
-        parts.scorer.failures.look(scored, step=step)
+        parts.scorer.failures.look(scored, samples=[one.group.sample for one in scored], step=step)
     return scored
 
 
@@ -74,6 +77,7 @@ def greedy_metrics(plan: LaunchPlan, scored: Sequence[ScoredGroup]) -> dict[str,
     names = [reward.name for reward in success_rewards(plan)]
     metrics = {"eval/prompts": float(len(scored))}
     metrics |= _means("eval/reward_mean", (one.totals[0] for one in scored))
+    metrics |= reward_metrics_by_task(scored)
     for reward in plan.rewards:
         values = (one.outcomes[reward.name][0] for one in scored)
         metrics |= _means(f"eval/rewards/{reward.name}/mean", (v for v in values if not isinstance(v, Failed)))
@@ -89,13 +93,30 @@ def _accuracies(scored: Sequence[ScoredGroup], names: Sequence[str]) -> dict[str
     correct = [is_correct(one, 0, names) for one in scored]
     judged = [value for value in correct if value is not None]
     metrics = {"eval/judged_share": len(judged) / len(scored), **_means("eval/accuracy", judged)}
-    by_task: dict[str, list[bool | None]] = defaultdict(list)
-    for one, value in zip(scored, correct, strict=True):
-        if one.group.sample.task is not None:
-            by_task[one.group.sample.task].append(value)
-    for task, values in by_task.items():
+    for task, values in _by_task(scored, correct).items():
         metrics |= _means(f"eval/tasks/{task}/accuracy", values)
     return metrics
+
+
+def reward_metrics_by_task(scored: Sequence[ScoredGroup]) -> dict[str, float]:
+    """How many prompts of each task were answered, the mean total of the answers, and that mean's standard error."""
+    metrics: dict[str, float] = {}
+    for task, totals in _by_task(scored, [one.totals[0] for one in scored]).items():
+        known = [total for total in totals if total is not None]
+        metrics[f"eval/tasks/{task}/prompts"] = float(len(totals))
+        metrics |= _means(f"eval/tasks/{task}/reward_mean", known)
+        if len(known) > 1:
+            metrics[f"eval/tasks/{task}/reward_se"] = statistics.stdev(known) / math.sqrt(len(known))
+    return metrics
+
+
+def _by_task(scored: Sequence[ScoredGroup], values: Sequence[Value]) -> dict[str, list[Value]]:
+    """Values, one a prompt, by the prompt's task; prompts without one are left out."""
+    found: dict[str, list[Value]] = defaultdict(list)
+    for one, value in zip(scored, values, strict=True):
+        if one.group.sample.task is not None:
+            found[one.group.sample.task].append(value)
+    return found
 
 
 def sampled_metrics(plan: LaunchPlan, scored: Sequence[ScoredGroup]) -> dict[str, float]:

@@ -20,7 +20,7 @@ from grpo_core.loop.rollout import step_requests
 from grpo_core.loop.scores import bring_together, roll_and_score
 from grpo_core.loop.timing import Clock
 from grpo_core.reward.binding import RunValues
-from grpo_core.reward.metrics import reward_metrics
+from grpo_core.reward.metrics import reward_metrics, task_metrics
 from grpo_core.types import ScoredGroup, StepReport, UpdateReport
 
 __all__ = ["StepResult", "run_step"]
@@ -48,7 +48,7 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     mine = roll_and_score(parts, requests, moment_of(parts, step, total_steps), clock)
     with clock("gather"):
         known = learn(parts.ranks, mine)
-        parts.scorer.failures.look(known.groups, step=step)
+        parts.scorer.failures.look(known.groups, samples=[request.sample for request in requests], step=step)
         scored = bring_together(parts, requests, mine)
         share = batches.take_share(parts, known, mine, step=step)
     with clock("logprobs"):
@@ -87,6 +87,7 @@ def make_report(
     values: dict[str, float | None] = {
         "epoch": parts.prepared.feed.epochs_before(step + 1),
         **reward_metrics(scored),
+        **task_metrics(scored),
         "groups/no_signal_share": sum(estimated.no_signal) / len(estimated.no_signal),
         **metrics.dataset_metrics([each.name for each in parts.plan.datasets if each.name], scored),
         **metrics.completion_metrics(scored),

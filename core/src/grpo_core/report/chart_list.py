@@ -102,6 +102,14 @@ CHARTS: tuple[Chart, ...] = (
     ),
     _chart(_REWARDS, "Reward by dataset", "mean total of a dataset's completions", "data/<*>/reward = <*>"),
     _chart(_REWARDS, "Share by dataset", "of the step's prompts", "data/<*>/share = <*>", unit="share"),
+    _chart(_REWARDS, "Reward by task", "mean total of a task's completions", "tasks/<*>/reward_mean = <*>"),
+    _chart(
+        _REWARDS,
+        "Spread by task",
+        "deviation among answers to one prompt of a task",
+        "tasks/<*>/group_std = <*>",
+    ),
+    _chart(_REWARDS, "Share by task", "of the step's prompts", "tasks/<*>/share = <*>", unit="share"),
     _chart(
         _ANSWERS,
         "Length",
@@ -231,6 +239,13 @@ CHARTS: tuple[Chart, ...] = (
         "eval/sampled_reward_mean = sampled",
     ),
     _chart(_EVALUATION, "Each reward", "mean over greedy answers", "eval/rewards/<*>/mean = <*>"),
+    _chart(_EVALUATION, "Reward by task", "mean total of greedy answers", "eval/tasks/<*>/reward_mean = <*>"),
+    _chart(
+        _EVALUATION,
+        "Standard error by task",
+        "of the mean total of greedy answers",
+        "eval/tasks/<*>/reward_se = <*>",
+    ),
     _chart(
         _EVALUATION, "pass@k", "chance that one of k sampled answers is correct", "eval/pass@<*> = k <*>", unit="share"
     ),
@@ -249,5 +264,5 @@ CHARTS: tuple[Chart, ...] = (
         "eval/judged_share = share",
         unit="share",
     ),
-    _chart(_EVALUATION, "Prompts", "held-out prompts answered", "eval/prompts = prompts"),
+    _chart(_EVALUATION, "Prompts", "held-out prompts answered", "eval/prompts = all", "eval/tasks/<*>/prompts = <*>"),
 )

@@ -14,6 +14,7 @@ from grpo_core.errors import GrpoError, RewardError
 from grpo_core.plugins.targets import build_target
 from grpo_core.recipe.plan import PlannedReward
 from grpo_core.reward.binding import Binding, bind
+from grpo_core.reward.row_text import row_text
 from grpo_core.types import BuildContext, Sample
 from grpo_core.types.reserved import RESERVED_NAMES
 
@@ -65,14 +66,20 @@ def check_rewards(
 
 
 def claim_warnings(rewards: Sequence[PlannedReward], samples: Iterable[Sample]) -> tuple[str, ...]:
-    """A sentence for each task of the dataset that no reward is meant for, and each reward that is meant for none."""
-    tasks = Counter(sample.task for sample in samples)
+    """A sentence for each task of the dataset that no reward is meant for, with the first of its rows, and for each
+    reward that is meant for no task there is."""
+    tasks = Counter[str | None]()
+    first: dict[str | None, Sample] = {}
+    for sample in samples:
+        tasks[sample.task] += 1
+        first.setdefault(sample.task, sample)
     unclaimed = [task for task in tasks if not any(claims(reward, task) for reward in rewards)]
     idle = [reward for reward in rewards if not any(claims(reward, task) for task in tasks)]
     return (
         *(
             f"no reward is meant for task '{task}': its {tasks[task]} samples train nothing "
-            f"(the rewards' tasks: {', '.join(sorted({t for r in rewards for t in r.tasks}))})"
+            f"(the rewards' tasks: {', '.join(sorted({t for r in rewards for t in r.tasks}))}); the first is "
+            f"{first[task].id}: {row_text(first[task])}"
             for task in unclaimed
         ),
         *(

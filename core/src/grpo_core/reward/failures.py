@@ -1,4 +1,5 @@
-"""What is done about failed scores and unscored completions: said once, and too many of them stop the run.
+"""What is done about failed scores, unscored completions and mixed groups: said once, with the row; too many failures
+stop the run.
 
 Place in the flow: outcomes → **failures** → totals.
 """
@@ -10,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from grpo_core.errors import RewardError
-from grpo_core.types import Failed, Outcome
+from grpo_core.reward.row_text import row_text
+from grpo_core.types import Failed, Outcome, Sample
 
 __all__ = ["FailureWatch", "Judged"]
 
@@ -44,10 +46,15 @@ class FailureWatch:
         self._max_failed_share = max_failed_share
         self._reported: dict[str, set[str]] = {}
         self._unscored_reported = False
+        self._mixed_reported: set[str] = set()
 
-    def look(self, scored: Sequence[Judged], *, step: int) -> None:
-        """Report what is new in a step; raises `RewardError` when a reward failed on more than the share allowed."""
+    def look(self, scored: Sequence[Judged], *, samples: Sequence[Sample], step: int) -> None:
+        """Report what is new in a step; `samples` are those of the groups, in order.
+
+        Raises `RewardError` when a reward failed on more than the share allowed.
+        """
         names = scored[0].outcomes if scored else ()
+        rows = {sample.id: sample for sample in samples}
         for name in names:
             failures = [
                 (group.sample_id, outcome.reason)
@@ -56,19 +63,21 @@ class FailureWatch:
                 if isinstance(outcome, Failed)
             ]
             if failures:
-                self._report(name, failures)
+                self._report(name, failures, rows)
                 applied = sum(outcome is not None for group in scored for outcome in group.outcomes[name])
                 self._stop_if_too_many(name, failures, applied, step)
-        self._report_unscored(scored)
+            self._report_mixed(name, scored, rows)
+        self._report_unscored(scored, rows)
 
-    def _report(self, name: str, failures: Sequence[tuple[str, str]]) -> None:
+    def _report(self, name: str, failures: Sequence[tuple[str, str]], rows: Mapping[str, Sample]) -> None:
         seen = self._reported.setdefault(name, set())
         for sample_id, reason in failures:
             if reason in seen or len(seen) >= _MAX_REASONS:
                 continue
             seen.add(reason)
             last = " (further reasons of this reward are only counted)" if len(seen) == _MAX_REASONS else ""
-            _LOG.warning("reward '%s' failed on sample %s: %s%s", name, sample_id, reason, last)
+            row = row_text(rows[sample_id])
+            _LOG.warning("reward '%s' failed on sample %s: %s; its row: %s%s", name, sample_id, reason, row, last)
 
     def _stop_if_too_many(self, name: str, failures: Sequence[tuple[str, str]], applied: int, step: int) -> None:
         share = len(failures) / applied
@@ -82,7 +91,18 @@ class FailureWatch:
             "--set scoring.max_failed_share=0.5 (failed completions are left out of the update).",
         )
 
-    def _report_unscored(self, scored: Sequence[Judged]) -> None:
+    def _report_mixed(self, name: str, scored: Sequence[Judged], rows: Mapping[str, Sample]) -> None:
+        mixed = [group.sample_id for group in scored if _is_mixed(group.outcomes[name])]
+        if mixed and name not in self._mixed_reported:
+            self._mixed_reported.add(name)
+            _LOG.warning(
+                "reward '%s' applied to some completions of sample %s and not to others, which are then compared by "
+                "different measures: let it return None by what the row is, not by what the completion says; its row: "
+                "%s; later ones are only counted (rewards/%s/mixed_groups)",
+                *(name, mixed[0], row_text(rows[mixed[0]]), name),
+            )
+
+    def _report_unscored(self, scored: Sequence[Judged], rows: Mapping[str, Sample]) -> None:
         unscored = [
             group.sample_id
             for group in scored
@@ -93,7 +113,11 @@ class FailureWatch:
             self._unscored_reported = True
             _LOG.warning(
                 "no reward applied to %d of the step's completions, first of sample %s: they have no total and train "
-                "nothing; later ones are only counted (reward/no_total)",
-                len(unscored),
-                unscored[0],
+                "nothing; its row: %s; later ones are only counted (reward/no_total)",
+                *(len(unscored), unscored[0], row_text(rows[unscored[0]])),
             )
+
+
+def _is_mixed(outcomes: Sequence[Outcome]) -> bool:
+    applied = sum(outcome is not None for outcome in outcomes)
+    return 0 < applied < len(outcomes)

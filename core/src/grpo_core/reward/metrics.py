@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from grpo_core.types import Failed, Outcome, ScoredGroup
 
-__all__ = ["reward_metrics"]
+__all__ = ["reward_metrics", "task_metrics"]
 
 
 def reward_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float | None]:
@@ -24,13 +24,30 @@ def reward_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float | None]:
         metrics |= _one_reward(name, [group.outcomes[name] for group in scored])
     totals = [[total for total in group.totals if total is not None] for group in scored]
     known = [total for group in totals for total in group]
-    spreads = [_std(group) for group in totals if len(group) > 1]
     return metrics | {
         "reward/mean": _mean(known),
         "reward/std": _std(known),
-        "reward/group_std": _mean([spread for spread in spreads if spread is not None]),
+        "reward/group_std": _group_std(totals),
         "reward/no_total": float(sum(len(group.totals) for group in scored) - len(known)),
     }
+
+
+def task_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float | None]:
+    """Of each task that the step asked for: its share of the prompts, the mean total of its completions, and what there
+    is to learn from. Rows without a `task` are in none."""
+    metrics: dict[str, float | None] = {}
+    for task in sorted({one.group.sample.task for one in scored if one.group.sample.task is not None}):
+        groups = [one for one in scored if one.group.sample.task == task]
+        totals = [[total for total in one.totals if total is not None] for one in groups]
+        metrics[f"tasks/{task}/share"] = len(groups) / len(scored)
+        metrics[f"tasks/{task}/reward_mean"] = _mean([total for group in totals for total in group])
+        metrics[f"tasks/{task}/group_std"] = _group_std(totals)
+    return metrics
+
+
+def _group_std(totals: Sequence[Sequence[float]]) -> float | None:
+    spreads = [_std(group) for group in totals if len(group) > 1]
+    return _mean([spread for spread in spreads if spread is not None])
 
 
 def _one_reward(name: str, groups: Sequence[Sequence[Outcome]]) -> dict[str, float | None]:

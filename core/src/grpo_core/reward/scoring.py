@@ -171,7 +171,8 @@ class Scoring:
                     self._start_together(index, answers, [self._places[i][index] for i in claimed])
         scored = tuple(map(self._gather, self._groups, self._places))
         if watched:
-            self.scorer.failures.look(scored, step=self.run.step)
+            samples = [group.sample for group in self._groups]
+            self.scorer.failures.look(scored, samples=samples, step=self.run.step)
         return scored
 
     def _start_samples(self, index: int, answers: Sequence[Answer], places: Places) -> None:
