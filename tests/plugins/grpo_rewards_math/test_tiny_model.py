@@ -18,12 +18,14 @@ from grpo_rewards_math.countdown.reward import countdown_reward
 from grpo_rewards_math.countdown.source import puzzles, split_of
 from grpo_rewards_math.countdown.wording import render
 from grpo_rewards_math.tiny_model.__main__ import main
-from grpo_rewards_math.tiny_model.demonstrations import answer_text, demonstrate
-from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer
-from grpo_rewards_math.tiny_model.warm_up import TASK, WarmUp, fresh_model, warm_up
+from grpo_rewards_math.tiny_model.countdown import COUNTDOWN
+from grpo_rewards_math.tiny_model.demonstrations import TASK, answer_text, demonstrate
+from grpo_rewards_math.tiny_model.lesson import WarmUp
+from grpo_rewards_math.tiny_model.tokenizer import build_tokenizer, countdown_texts
+from grpo_rewards_math.tiny_model.warm_up import fresh_model, warm_up
 
 SHIPPED = Path(grpo_rewards_math.__file__).parent / "recipes" / "countdown-tiny"
-TOKENIZER = build_tokenizer()
+TOKENIZER = build_tokenizer(countdown_texts())
 TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 
 
@@ -114,7 +116,9 @@ def test_the_warm_up_lowers_the_loss_and_the_same_seed_gives_the_same_weights():
     losses: list[float] = []
     models = [fresh_model(TOKENIZER, seed=1) for _ in range(2)]
     for model in models:
-        warm_up(model, TOKENIZER, WarmUp(updates=3, batch=4, seed=1), lambda update, loss: losses.append(loss))
+        warm_up(
+            model, TOKENIZER, COUNTDOWN, WarmUp(updates=3, batch=4, seed=1), lambda update, loss: losses.append(loss)
+        )
     assert losses[:3] == losses[3:]
     assert losses[2] < losses[0]
     assert all(torch.equal(a, b) for a, b in zip(*(model.parameters() for model in models), strict=True))

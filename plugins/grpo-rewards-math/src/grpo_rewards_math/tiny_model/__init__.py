@@ -1,10 +1,11 @@
-"""The tiny model that Countdown runs on without a download: `python -m grpo_rewards_math.tiny_model OUT` makes it.
+"""Tiny models that learn without a download: `python -m grpo_rewards_math.tiny_model OUT` makes that of Countdown.
 
-    tokenizer       a byte-level BPE with a chat template, trained on the Countdown prompts
-    demonstrations  prompts with well-formed answers, about half of which miss the target
-    warm_up         a fresh Qwen3 of 0.8 M parameters, trained to imitate them
+    lesson          what tells one tiny model from another: texts, demonstrations, README
+    tokenizer       a byte-level BPE with a chat template, trained on the lesson's texts
+    warm_up         a fresh Qwen3 of 0.8 M parameters, trained to imitate the demonstrations
     folder          all of it in Hugging Face layout
+    command         the command line of a lesson
+    countdown       the lesson of `recipes/countdown-tiny/`; its `demonstrations` often miss the target
 
-Imports torch and transformers, so nothing that runs on every command imports it. The folder it made for the recipe
-`countdown-tiny` is `recipes/countdown-tiny/`.
+Imports torch and transformers, so nothing that runs on every command imports it.
 """

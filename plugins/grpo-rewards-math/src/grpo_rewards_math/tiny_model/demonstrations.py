@@ -6,24 +6,33 @@ knows the form and some arithmetic, mostly adds, is right now and then, and has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from random import Random
 
 from grpo_rewards_math.countdown.options import CountdownOptions
 from grpo_rewards_math.countdown.puzzle import Puzzle, draw
+from grpo_rewards_math.countdown.source import puzzles
 from grpo_rewards_math.countdown.wording import render
+from grpo_rewards_math.tiny_model.lesson import Demonstration, WarmUp
 
-__all__ = ["Demonstration", "answer_text", "demonstrate"]
+__all__ = ["TASK", "answer_text", "batches", "demonstrate"]
+
+TASK = CountdownOptions(max_numbers=3, max_value=12, operations="+-*", style="short")
+"""What the model is warmed up for, and what the recipe `countdown-tiny` trains it on."""
+
+_POOL_PUZZLES = 5_000
+"""How many different problems are shown: most of the training split; finding the last ones takes long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demonstration:
-    """One example to imitate."""
-
-    prompt: str
-    """What the user says."""
-    answer: str
-    """What the assistant says."""
+def batches(settings: WarmUp) -> Iterator[list[Demonstration]]:
+    """Batches of demonstrations on training problems, without an end."""
+    random = Random(settings.seed)
+    pool = list(islice(puzzles(TASK, split="train", seed=settings.seed), _POOL_PUZZLES))
+    while True:
+        drawn = random.choices(pool, k=settings.batch)
+        yield [demonstrate(puzzle, TASK, careful_share=settings.careful_share, random=random) for puzzle in drawn]
 
 
 def demonstrate(puzzle: Puzzle, options: CountdownOptions, *, careful_share: float, random: Random) -> Demonstration:

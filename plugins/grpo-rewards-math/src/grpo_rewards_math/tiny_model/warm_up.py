@@ -7,48 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from random import Random
 
 import torch
 from torch.nn import functional
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from grpo_rewards_math.countdown.options import CountdownOptions
-from grpo_rewards_math.countdown.source import puzzles
-from grpo_rewards_math.tiny_model.demonstrations import Demonstration, demonstrate
+from grpo_rewards_math.tiny_model.lesson import Demonstration, Lesson, WarmUp
 from grpo_rewards_math.tiny_model.tokenizer import CONTEXT_TOKENS
 
-__all__ = ["TASK", "WarmUp", "fresh_model", "warm_up"]
-
-TASK = CountdownOptions(max_numbers=3, max_value=12, operations="+-*", style="short")
-"""What the model is warmed up for, and what the recipe `countdown-tiny` trains it on."""
-
-_POOL_PUZZLES = 5_000
-"""How many different problems are shown: most of the training split; finding the last ones takes long."""
+__all__ = ["fresh_model", "warm_up"]
 
 _IGNORED = -100
 """The target of a position that has none, as torch's cross entropy knows it."""
 
 Encoded = tuple[list[int], list[int]]
 """The tokens of a prompt and of its answer, end token included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmUp:
-    """How long and on what the model is warmed up."""
-
-    updates: int = 1000
-    """Optimiser updates."""
-    batch: int = 64
-    """Demonstrations of one update."""
-    learning_rate: float = 4e-3
-    """Muon's, at its peak; it rises over the first updates and falls along a cosine. AdamW's is half of it."""
-    careful_share: float = 0.6
-    """How many of the demonstrations aim at the target."""
-    seed: int = 0
-    """Of weights, problems and demonstrations."""
 
 
 def fresh_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
@@ -75,21 +49,17 @@ def fresh_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausal
 def warm_up(
     model: Qwen3ForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
+    lesson: Lesson,
     settings: WarmUp,
     on_update: Callable[[int, float], None] = lambda update, loss: None,
 ) -> None:
-    """Train `model` in place, on training problems only; `on_update` gets the update's number and its loss."""
-    random = Random(settings.seed)
-    pool = list(islice(puzzles(TASK, split="train", seed=settings.seed), _POOL_PUZZLES))
+    """Train `model` in place on the lesson's demonstrations; `on_update` gets the update's number and its loss."""
     optimisers = _optimisers(model, settings.learning_rate)
     schedules = [
         torch.optim.lr_scheduler.LambdaLR(each, lambda done: _rate(done, settings.updates)) for each in optimisers
     ]
     model.train()
-    for update in range(1, settings.updates + 1):
-        drawn = random.choices(pool, k=settings.batch)
-        share = settings.careful_share
-        shown = [demonstrate(puzzle, TASK, careful_share=share, random=random) for puzzle in drawn]
+    for update, shown in enumerate(islice(lesson.batches(settings), settings.updates), start=1):
         loss = _imitation_loss(model, [_encode(each, tokenizer) for each in shown])
         model.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
