@@ -22,7 +22,7 @@ def grpo_reward_functions() -> Iterable[RewardSpec]:
 
 @hookimpl
 def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
-    """The Countdown task, from a hub or made on the spot."""
+    """The Countdown task, from a hub or made on the spot; short calculations."""
     yield DatasetSpec(
         name="countdown",
         summary="Countdown: make the target of the given numbers; solvable problems made without a download",
@@ -30,6 +30,13 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
         options="grpo_rewards_math.countdown.options:CountdownOptions",
         source="grpo_rewards_math.countdown.source:rows",
         hub_ids=("Jiayi-Pan/Countdown-Tasks-3to4", "zouxuhong/Countdown-Tasks-3to4"),
+    )
+    yield DatasetSpec(
+        name="math_basics",
+        summary="Short calculations, equations, remainders and fractions with exact results; made without a download",
+        target="grpo_rewards_math.basics.prompt:make",
+        options="grpo_rewards_math.basics.options:MathBasicsOptions",
+        source="grpo_rewards_math.basics.source:rows",
     )
 
 
