@@ -20,21 +20,33 @@ __all__ = ["LocalExecutor"]
 
 
 class LocalExecutor:
-    """Runs jobs on this machine. Sandboxes are started when they are first needed and stay for later jobs."""
+    """Runs jobs on this machine.
+
+    Sandboxes are started when they are needed, serve one job after another, and are ended with the last job that is
+    waiting: between batches nothing is left running.
+    """
 
     def __init__(self, plan: Plan, workers: int) -> None:
         self._plan = plan
         self._workers = workers
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
         self._idle: list[Sandbox] = []
+        self._unfinished_jobs = 0
         self._lock = threading.Lock()
 
     async def run(self, job: Job) -> Sequence[RunResult]:
-        """Run a job in one of the sandboxes, which it has to itself meanwhile."""
+        """Run a job, when its turn comes."""
         wanted = threading.Event()
         wanted.set()
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, job, wanted)
+            future = self._threads.submit(self._run, job, wanted)
+        except RuntimeError as error:  # shut down, or no thread can be made
+            raise ExecutorError(f"the job could not be taken on: {error}") from error
+        with self._lock:
+            self._unfinished_jobs += 1
+        future.add_done_callback(lambda _: self._end_when_idle())  # before the result reaches who waits for it
+        try:
+            return await asyncio.wrap_future(future)
         finally:
             wanted.clear()  # a cancelled job ends at once
 
@@ -43,11 +55,15 @@ class LocalExecutor:
         return f"{describe(self._plan)}; {self._workers} at a time"
 
     async def aclose(self) -> None:
-        """End the sandboxes."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        """Wait for the jobs that run, and take no more."""
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+
+    def _end_when_idle(self) -> None:
         with self._lock:
-            idle, self._idle = self._idle, []
-        for sandbox in idle:
+            self._unfinished_jobs -= 1
+            ended = [] if self._unfinished_jobs else self._idle
+            self._idle = self._idle if self._unfinished_jobs else []
+        for sandbox in ended:
             sandbox.close()
 
     def _run(self, job: Job, wanted: threading.Event) -> list[RunResult]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from grpo_rewards_code.sandbox.inside import program
-from grpo_rewards_code.sandbox.inside.kernel import set_dumpable, set_no_new_privileges
+from grpo_rewards_code.sandbox.inside.kernel import read_text, set_dumpable, set_no_new_privileges, write_text
 
 __all__ = ["become_program", "guarded"]
 
@@ -54,8 +54,7 @@ def become_program(
     set_dumpable(True)  # the zygote is not, and so it could not open its own files in /proc
     os.setsid()
     os.chdir("/tmp" if in_namespaces else "/")
-    with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # when the machine runs out of memory, this goes first
+    write_text("/proc/self/oom_score_adj", "1000")  # when the machine runs out of memory, this goes first
     _set_limits(limits, count_processes=in_namespaces)
     set_no_new_privileges()
     _place([*descriptors, report])
@@ -72,8 +71,7 @@ def _place(descriptors: Sequence[int]) -> None:
 
 
 def _set_limits(limits: Mapping[str, Any], *, count_processes: bool) -> None:
-    with open("/proc/self/statm") as file:
-        own_bytes = int(file.read().split()[0]) * resource.getpagesize()
+    own_bytes = int(read_text("/proc/self/statm").split()[0]) * resource.getpagesize()
     cpu_s = max(1, math.ceil(limits["cpu_s"]))
     _limit(resource.RLIMIT_AS, own_bytes + limits["memory_mib"] * _MIB)
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)

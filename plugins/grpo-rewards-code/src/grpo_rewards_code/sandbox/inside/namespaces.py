@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from grpo_rewards_code.sandbox.inside import kernel, seccomp
+from grpo_rewards_code.sandbox.inside import kernel
 from grpo_rewards_code.sandbox.inside.child import become_program, guarded
 from grpo_rewards_code.sandbox.inside.watch import watch
 
@@ -23,18 +23,23 @@ _FOLDER_IN_FILES = 4
 """How many of the largest files the program's folder holds, altogether."""
 
 
-def start(limits: Mapping[str, Any], descriptors: Sequence[int], report: int) -> int:
+def start(limits: Mapping[str, Any], descriptors: Sequence[int], report: int, confine: Callable[[], None]) -> int:
     """Start a run; the process id of its first process, which writes its report and ends when the program does."""
     user, group = os.getuid(), os.getgid()
     flags = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
     pid = kernel.clone(flags)
     if pid == 0:
-        guarded(report, lambda: _first_process(limits, descriptors, report, user, group))
+        guarded(report, lambda: _first_process(limits, descriptors, report, confine, user, group))
     return pid
 
 
 def _first_process(
-    limits: Mapping[str, Any], descriptors: Sequence[int], report: int, user: int, group: int
+    limits: Mapping[str, Any],
+    descriptors: Sequence[int],
+    report: int,
+    confine: Callable[[], None],
+    user: int,
+    group: int,
 ) -> NoReturn:
     kernel.set_dumpable(True)  # for as long as its own files in /proc are written
     _map_user(user, group)
@@ -43,16 +48,7 @@ def _first_process(
     kernel.drop_capabilities()
     pid = os.fork()
     if pid == 0:
-        guarded(
-            report,
-            lambda: become_program(
-                limits,
-                descriptors,
-                report,
-                lambda: seccomp.install(seccomp.in_namespaces()),
-                in_namespaces=True,
-            ),
-        )
+        guarded(report, lambda: become_program(limits, descriptors, report, confine, in_namespaces=True))
     for descriptor in descriptors:
         os.close(descriptor)
     kernel.set_dumpable(False)
@@ -63,8 +59,7 @@ def _first_process(
 
 def _map_user(user: int, group: int) -> None:
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
+        kernel.write_text(f"/proc/self/{name}", text)
 
 
 def _mount_own(limits: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from grpo_rewards_code.sandbox.inside.kernel import prctl
 from grpo_rewards_code.sandbox.inside.syscalls import AUDIT_ARCHITECTURE, number
 
-__all__ = ["ALLOWED_ALONE", "DENIED_IN_NAMESPACES", "alone", "in_namespaces", "install"]
+__all__ = ["ALLOWED_ALONE", "DENIED_IN_NAMESPACES", "alone", "compiled", "in_namespaces", "install", "own_signals"]
 
 # fmt: off
 DENIED_IN_NAMESPACES = (
@@ -66,6 +66,7 @@ ALLOWED_ALONE = (
     "getpriority",
     "arch_prctl", "rseq", "membarrier", "getrandom", "getcpu", "eventfd", "eventfd2", "wait4", "waitid",
     "restart_syscall", "close_range",
+    "kill", "tgkill",
     "socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockname", "getpeername", "getsockopt",
     "setsockopt",
 )
@@ -128,27 +129,41 @@ def in_namespaces() -> list[Instruction]:
     ]
 
 
-def alone(own_pid: int) -> list[Instruction]:
-    """The filter of a program that is one process among all of the machine's."""
+def alone() -> list[Instruction]:
+    """The filter of a program that is one process among all of the machine's; `own_signals` goes
+    before it."""
     return [
         *_right_architecture(),
         *_unknown(_UNKNOWN),
         *_threads_only(),
-        *_one_of("kill", 0, [own_pid]),
-        *_one_of("tgkill", 0, [own_pid]),
         *_one_of("prctl", 0, _PRCTL_ALLOWED),
         *_one_of("fcntl", 1, _FCNTL_ALLOWED),
         *_one_of("ioctl", 1, _IOCTL_ALLOWED),
-        *_one_of("prlimit64", 0, [0, own_pid]),
+        *_one_of("prlimit64", 0, [0]),
         *[each for name in ALLOWED_ALONE for each in _on(name, [_return(_ALLOW)])],
         _return(_ERROR | errno.EPERM),
     ]
 
 
-def install(instructions: Sequence[Instruction]) -> None:
+def own_signals(own_pid: int) -> list[Instruction]:
+    """The filter that leaves a process signals to itself only."""
+    return [
+        *_right_architecture(),
+        *_one_of("kill", 0, [own_pid]),
+        *_one_of("tgkill", 0, [own_pid]),
+        _return(_ALLOW),
+    ]
+
+
+def compiled(instructions: Sequence[Instruction]) -> bytes:
+    """A filter as the kernel reads it."""
+    return b"".join(struct.pack("=HBBI", *each) for each in instructions)
+
+
+def install(filter_: bytes) -> None:
     """Put a filter on this process, its threads to come and its children; `no new privileges` must be set."""
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *each) for each in instructions))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(instructions), ctypes.addressof(code)))
+    code = ctypes.create_string_buffer(filter_, len(filter_))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(filter_) // 8, ctypes.addressof(code)))
     prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(program))
 
 

@@ -14,6 +14,8 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grpo_rewards_code.sandbox.inside.kernel import read_text
+
 __all__ = ["watch"]
 
 _INTERVAL_MS = 25
@@ -71,13 +73,11 @@ def _processes(pid: int, whole_namespace: bool) -> Iterator[tuple[int, int]]:
     for each in pids:
         if each != own:
             try:
-                with open(f"/proc/{each}/stat") as file:
-                    fields = file.read().rpartition(")")[2].split()
+                fields = read_text(f"/proc/{each}/stat").rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             yield int(fields[17]), int(fields[21])
 
 
 def _resident_pages(pid: int) -> int:
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1])
+    return int(read_text(f"/proc/{pid}/statm").split()[1])

@@ -21,7 +21,7 @@ import site
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from grpo_rewards_code.sandbox.inside import landlock, namespaces, seccomp
@@ -46,7 +46,7 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
     site.sethelper()
     threading.stack_size(_THREAD_STACK_BYTES)
     set_dumpable(False)
-    rules = _rules(configuration["readable"]) if configuration["mode"] == "alone" else -1
+    confine = _confinement(configuration["mode"], configuration["readable"])
     gc.collect()
     gc.freeze()
     line.send(json.dumps({"ready": True}).encode())
@@ -56,26 +56,43 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
             os._exit(0)
         if not descriptors:
             continue  # an order to stop a run that had just ended
-        report = _run(configuration["mode"], json.loads(message), descriptors, line, rules)
+        report = _run(configuration["mode"], json.loads(message), descriptors, line, confine)
         line.send(json.dumps(report).encode())
 
 
-def _rules(readable: Sequence[str]) -> int:
+def _confinement(mode: str, readable: Sequence[str]) -> Callable[[], None]:
+    """What puts a program's process under its filters, prepared as far as that can be done once."""
+    if mode != "alone":
+        filter_ = seccomp.compiled(seccomp.in_namespaces())
+        return lambda: seccomp.install(filter_)
+    alone = seccomp.compiled(seccomp.alone())
     made = landlock.make_ruleset(readable)
     rules = fcntl.fcntl(made, fcntl.F_DUPFD, _OUT_OF_THE_WAY)
     os.close(made)
-    return rules
+
+    def confine() -> None:
+        die_with_parent()
+        landlock.restrict(rules)
+        seccomp.install(seccomp.compiled(seccomp.own_signals(os.getpid())))
+        seccomp.install(alone)
+
+    return confine
 
 
 def _run(
-    mode: str, limits: Mapping[str, Any], descriptors: Sequence[int], line: socket.socket, rules: int
+    mode: str,
+    limits: Mapping[str, Any],
+    descriptors: Sequence[int],
+    line: socket.socket,
+    confine: Callable[[], None],
 ) -> Mapping[str, object]:
     reading, writing = os.pipe()
     try:
         if mode == "nested":
-            pid = namespaces.start(limits, descriptors, writing)
-        else:
-            pid = _fork(mode, limits, descriptors, writing, rules)
+            pid = namespaces.start(limits, descriptors, writing, confine)
+        elif (pid := os.fork()) == 0:
+            in_namespaces = mode == "single"
+            guarded(writing, lambda: become_program(limits, descriptors, writing, confine, in_namespaces=in_namespaces))
     except OSError as error:
         return {"failed": f"a process for the program could not be made: {error}"}
     finally:
@@ -86,21 +103,6 @@ def _run(
             return _await_first_process(pid, line, reports)
         found = watch(pid, limits, line=line, whole_namespace=mode == "single")
         return _first(reports) or found
-
-
-def _fork(mode: str, limits: Mapping[str, Any], descriptors: Sequence[int], writing: int, rules: int) -> int:
-    def confine() -> None:
-        if mode == "alone":
-            die_with_parent()
-            landlock.restrict(rules)
-            seccomp.install(seccomp.alone(os.getpid()))
-        else:
-            seccomp.install(seccomp.in_namespaces())
-
-    pid = os.fork()
-    if pid == 0:
-        guarded(writing, lambda: become_program(limits, descriptors, writing, confine, in_namespaces=mode == "single"))
-    return pid
 
 
 def _await_first_process(pid: int, line: socket.socket, reports: BinaryIO) -> Mapping[str, object]:

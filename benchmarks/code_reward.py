@@ -1,0 +1,90 @@
+"""Programs per second with full isolation, against a plain `subprocess.run([python, file])` for each test.
+
+    python benchmarks/code_reward.py [--programs 30] [--tests 10] [--rounds 3]
+
+Both sides judge the same programs on as many threads as there are cores, take turns in one run, and must agree.
+The plain side is what a reward without a sandbox does: a file, an interpreter for each test, a timeout, no isolation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from grpo_rewards_code.executor.make import make_executor
+from grpo_rewards_code.executor.options import ExecutorOptions
+from grpo_rewards_code.executor.types import Job, StdinRun
+
+PROGRAM = """
+import sys
+from collections import Counter
+
+def solve(words):
+    return Counter(words).most_common(1)[0][0]
+
+if __name__ == "__main__":
+    words = sys.stdin.read().split()
+    print(solve(words), len(words), {number})
+"""
+
+Outputs = list[list[str]]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=30)
+    parser.add_argument("--tests", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--isolation", default="auto")
+    arguments = parser.parse_args()
+    programs = [PROGRAM.replace("{number}", str(number)) for number in range(arguments.programs)]
+    inputs = [" ".join(["a", "b", "b"] * (1 + number)) for number in range(arguments.tests)]
+    seconds: dict[str, float] = {"plain": 0.0, "sandbox": 0.0}
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        executor = make_executor(ExecutorOptions.model_validate({"isolation": arguments.isolation}))
+        print(executor.describe())
+        for _ in range(arguments.rounds):
+            plain = _timed(seconds, "plain", lambda: list(threads.map(lambda each: _plain(each, inputs), programs)))
+            sandboxed = _timed(seconds, "sandbox", lambda: asyncio.run(_sandboxed(executor, programs, inputs)))
+            assert plain == sandboxed
+        asyncio.run(executor.aclose())
+    count = arguments.programs * arguments.rounds
+    for name, elapsed in seconds.items():
+        print(f"{name:8} {count / elapsed:7.1f} programs/s of {arguments.tests} tests")
+    print(f"ratio    {seconds['plain'] / seconds['sandbox']:7.2f}")
+
+
+def _timed(seconds: dict[str, float], name: str, work: Callable[[], Outputs]) -> Outputs:
+    started = time.perf_counter()
+    outputs = work()
+    seconds[name] += time.perf_counter() - started
+    return outputs
+
+
+def _plain(program: str, inputs: Sequence[str]) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "program.py"
+        file.write_text(program, encoding="utf-8")
+        return [
+            subprocess.run([sys.executable, file], input=text, capture_output=True, text=True, timeout=10).stdout
+            for text in inputs
+        ]
+
+
+async def _sandboxed(executor: object, programs: Sequence[str], inputs: Sequence[str]) -> Outputs:
+    runs = [StdinRun(stdin=text) for text in inputs]
+    jobs = [executor.run(Job(program=program, runs=runs)) for program in programs]  # type: ignore[attr-defined]
+    return [[result.stdout for result in results] for results in await asyncio.gather(*jobs)]
+
+
+if __name__ == "__main__":
+    main()
