@@ -82,7 +82,8 @@ def test_an_unknown_reward_lists_the_known_ones() -> None:
     [problem] = _problems(*_NEEDED[:4], "--rewards", "countdown_rewrad")
     assert problem.startswith("rewards.countdown_rewrad.use: no plugin registers a reward 'countdown_rewrad'.")
     assert "Did you mean 'countdown_reward'" in problem
-    assert "Known: countdown_reward, format_reward, " in problem
+    assert "Known: " in problem
+    assert "countdown_reward, format_reward, " in problem
     assert problem.endswith("(--rewards)")
 
 
@@ -175,6 +176,39 @@ def test_what_is_not_there_is_named(arguments: tuple[str, ...], error: type[Grpo
     raised = _train(*arguments).exception
     assert isinstance(raised, error)
     assert message in raised.message
+
+
+def test_files_that_are_not_there_are_found_with_all_other_problems(tmp_path: Path) -> None:
+    arguments = ("--model", "./gone", "--dataset", "gone.jsonl,countdown", "--eval-dataset", "./no_folder")
+    assert _problems(*arguments, "--rewards", "format_reward", "--set", "model.tokenizer=./none", "--steps", "x") == [
+        'run.steps: must be a whole number, not "x" (--steps)',
+        f"model.path: {tmp_path}/gone: there is no such folder (--model)",
+        f"model.tokenizer: {tmp_path}/none: there is no such file or folder (--set)",
+        f"dataset.evaluation: {tmp_path}/no_folder: there is no such file or folder (--eval-dataset)",
+        f"dataset.mix.gone.use: {tmp_path}/gone.jsonl: there is no such file or folder (--dataset)",
+    ]
+
+
+def test_files_are_looked_for_before_torch_is_imported() -> None:
+    program = """
+import sys
+from grpo_core.cli.main import build_app
+from grpo_core.errors import RecipeError
+try:
+    build_app()(["train", "--model", "./gone", "--dataset", "countdown", "--rewards", "format_reward"])
+except RecipeError as error:
+    sys.exit(0 if "there is no such folder" in error.message and "torch" not in sys.modules else 1)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    [problem] = _problems(*_NEEDED, "--output", "file/run")
+    assert problem.startswith(f"run.directory: 'file/run' cannot be made: {tmp_path}/file is a file; choose another")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    [problem] = _problems(*_NEEDED, "--output", "deep/run")
+    assert problem.startswith(f"run.directory: 'deep/run' cannot be made: {tmp_path} is not yours to write in; choose")
 
 
 def test_a_disabled_plugins_reward_is_not_there() -> None:

@@ -90,7 +90,7 @@ def test_a_file_in_place_of_a_folder_is_named(folder: Path) -> None:
 
 
 def test_a_folder_without_a_config_is_no_model(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match=r"the folder has no config\.json"):
+    with pytest.raises(RecipeError, match="the folder is empty"):
         model_config(settings(tmp_path))
 
 

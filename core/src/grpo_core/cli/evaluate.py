@@ -43,6 +43,7 @@ def evaluate(
     all rows of --dataset.
     """
     from grpo_core.cli.planning import gather, make_plan
+    from grpo_core.recipe.existence import absent_files
     from grpo_core.recipe.layers import layer_of, merge
 
     flags["set_"] = [*(flags.get("set_") or ()), *_evaluation_settings(samples, pass_at)]
@@ -50,7 +51,7 @@ def evaluate(
     # A step is never made here; one prompt fits any dataset.
     for path in (("run", "prompts_per_step"), ("run", "steps"), ("trainer", "minibatches")):
         layer = merge(layer, layer_of(path, 1, "default", base=Path()))
-    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"))
+    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=absent_files(layer))
 
     from grpo_core.loop.launch import evaluate_model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -51,12 +52,14 @@ def train(
         raise typer.Exit(start(processes, ["."]))  # rank 0, on machine 0, has the plan
 
     from grpo_core.cli.planning import gather, make_plan
+    from grpo_core.recipe.existence import absent_files
     from grpo_core.recipe.layers import layer_of, merge
 
     name = _run_name(recipe, flags.get("model"))
     default = layer_of(("run", "directory"), f"runs/{name}-{time.strftime('%Y%m%d-%H%M%S')}", "default", base=Path())
     layer = merge(default, gather(recipe, flags))
-    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=[] if dry_run else _used_folder(layer))
+    absent = [*absent_files(layer), *([] if dry_run else _unusable_folder(layer))]
+    plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=absent)
     plan = plan.model_copy(update={"command": shlex.join(["grpoctl", *sys.argv[1:]])})
 
     from grpo_core.loop.launch import launch
@@ -72,15 +75,25 @@ def _run_name(recipe: str | None, model: str | None) -> str:
     return (model or "run").rstrip("/").rpartition("/")[2] or "run"
 
 
-def _used_folder(layer: Layer) -> list[Problem]:
+def _unusable_folder(layer: Layer) -> list[Problem]:
     """Why the run cannot be written where it should be; the folder is made later."""
     chosen = layer.values["run"].get("directory") if isinstance(layer.values["run"], dict) else None
-    if not isinstance(chosen, str):
+    message = _fault_of_folder(chosen) if isinstance(chosen, str) else None
+    if message is None:
         return []
-    path, origin = Path(chosen).expanduser(), layer.origin_of(("run", "directory"))
+    return [Problem(path="run.directory", message=message, origin=layer.origin_of(("run", "directory")))]
+
+
+def _fault_of_folder(chosen: str) -> str | None:
+    path = Path(chosen).expanduser()
+    if path.exists() and not path.is_dir():
+        return f"'{chosen}' is a file; choose another --output"
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        return f"'{chosen}' cannot be made: {there} is a file; choose another --output"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"'{chosen}' cannot be made: {there} is not yours to write in; choose another --output"
     if path.is_dir() and any(path.iterdir()):
         advice = f"`grpoctl resume {chosen}` goes on with a run; for a new one choose another --output"
-        return [Problem(path="run.directory", message=f"'{chosen}' is not empty; {advice}", origin=origin)]
-    if path.exists() and not path.is_dir():
-        return [Problem(path="run.directory", message=f"'{chosen}' is a file; choose another --output", origin=origin)]
-    return []
+        return f"'{chosen}' is not empty; {advice}"
+    return None

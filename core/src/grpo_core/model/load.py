@@ -23,6 +23,7 @@ from transformers.utils import logging as transformers_logging
 
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.gguf import gguf_config, gguf_weights, is_gguf, without_gguf_bar
+from grpo_core.recipe.existence import model_fault, weights_fault
 from grpo_core.recipe.schema import ModelSettings
 
 __all__ = [
@@ -39,9 +40,6 @@ __all__ = [
 CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 SHOWN_NAMES = 3
 REASON_WIDTH = 240
-
-
-_WEIGHT_FILES = ("*.safetensors", "pytorch_model*.bin")
 
 
 def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | None = None) -> Any:
@@ -72,7 +70,8 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
 
 def model_config(model: ModelSettings) -> Any:
     """The model's `PreTrainedConfig`, read without its weights; `RecipeError` when it is no causal language model's."""
-    _require_folder_or_id(model)
+    if fault := model_fault(model.path):
+        _fail(model, fault)
     config = _read_gguf_config(model) if is_gguf(model.path) else _read_config(model)
     _require_causal(model, config)
     return config
@@ -99,9 +98,8 @@ def empty_model(model: ModelSettings) -> Any:
 
 def require_weights(model: ModelSettings) -> None:
     """Raise `RecipeError` when a folder has no file of weights; what is in one is seen when it is loaded."""
-    folder = Path(model.path)
-    if folder.is_dir() and not any(any(folder.glob(pattern)) for pattern in _WEIGHT_FILES):
-        _fail(model, f"the folder has no weights: no file {' or '.join(_WEIGHT_FILES)}")
+    if fault := weights_fault(model.path):
+        _fail(model, fault)
 
 
 def disable_dropout(model: nn.Module) -> None:
@@ -156,32 +154,6 @@ def _where(model: ModelSettings) -> dict[str, Any]:
         "revision": None if is_folder else model.revision,
         "local_files_only": is_folder,
     }
-
-
-def _require_folder_or_id(model: ModelSettings) -> None:
-    path = Path(model.path)
-    if path.is_dir():
-        _require_config_file(model, path)
-    elif is_gguf(model.path):
-        if not path.is_file():
-            _fail(model, "there is no such file")
-    elif path.exists():
-        _fail(model, "this is a file; give the folder that holds config.json and the weights, or a .gguf file")
-    elif path.is_absolute() or model.path.startswith((".", "~")) or model.path.count("/") > 1:
-        _fail(model, "there is no such folder")
-
-
-def _require_config_file(model: ModelSettings, folder: Path) -> None:
-    if (folder / "config.json").is_file():
-        return
-    for adapter in (folder, folder / "adapter"):
-        if (adapter / "adapter_config.json").is_file():
-            _fail(
-                model,
-                "the folder holds a LoRA adapter and no model: name its base model here, and the adapter by "
-                f"--set trainer.lora.adapter={adapter}",
-            )
-    _fail(model, "the folder has no config.json: it is not a model in Hugging Face layout")
 
 
 def _require_causal(model: ModelSettings, config: Any) -> None:
