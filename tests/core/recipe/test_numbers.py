@@ -83,6 +83,15 @@ def test_the_plan_is_told_in_words() -> None:
     }
 
 
+def test_one_of_a_kind_is_no_plural() -> None:
+    plan = _plan(run={"prompts_per_step": 1, "epochs": 1}, rollout={"completions_per_prompt": 2})
+    lines = dict(describe(plan, rows=1, evaluation_rows=1, longest_prompt=1, parameters=1))
+    assert lines["data"] == "1 training row, 1 evaluation row, prompts of up to 1 token"
+    assert lines["a step"] == "1 prompt × 2 completions = 2 completions"
+    assert lines["steps"] == "1 = 1 epoch × 1 row ÷ 1 prompt, rounded up"
+    assert lines["updates"] == "1 = 1 step × 1 iteration × 1 minibatch"
+
+
 def test_the_memory_is_told_where_the_backends_share_it() -> None:
     told = {
         route: dict(

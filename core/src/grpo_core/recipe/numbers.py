@@ -81,20 +81,22 @@ def describe(
         ("model", f"{recipe.model.path}, {_short(parameters)} parameters{trained}, {recipe.trainer.precision}"),
         (
             "data",
-            f"{_rows(rows)}, {evaluation_rows:,} evaluation rows, prompts of up to {longest_prompt} tokens",
+            f"{_rows(rows)}, {_count(evaluation_rows, 'evaluation row')}, prompts of up to "
+            f"{_count(longest_prompt, 'token')}",
         ),
         *([("mix", ", ".join(f"{share:.1%} {name} ({_rows(count)})" for name, share, count in mix))] if mix else []),
         ("rewards", ", ".join(f"{reward.weight:g} × {reward.name}" for reward in plan.rewards)),
         (
             "a step",
-            f"{batch.prompts_per_step} prompts × {batch.completions_per_prompt} completions = "
+            f"{_count(batch.prompts_per_step, 'prompt')} × {batch.completions_per_prompt} completions = "
             f"{batch.completions_per_step} completions",
         ),
         ("steps", f"{numbers.steps:,}{_why_so_many(recipe, rows)}"),
         (
             "updates",
-            f"{numbers.updates:,} = {numbers.steps:,} steps × {recipe.trainer.num_iterations} iterations "
-            f"× {recipe.trainer.minibatches} minibatches",
+            f"{numbers.updates:,} = {_count(numbers.steps, 'step')} × "
+            f"{_count(recipe.trainer.num_iterations, 'iteration')} × "
+            f"{_count(recipe.trainer.minibatches, 'minibatch', 'minibatches')}",
         ),
         (
             "tokens",
@@ -147,14 +149,15 @@ def print_plan(
 
 
 def _rows(rows: int | None) -> str:
-    return "training rows are streamed" if rows is None else f"{rows:,} training rows"
+    return "training rows are streamed" if rows is None else _count(rows, "training row")
 
 
 def _why_so_many(recipe: Recipe, rows: int | None) -> str:
     if recipe.run.steps is not None or rows is None:
         return ""
     epochs = recipe.run.epochs or 1
-    return f" = {epochs:g} epochs × {rows:,} rows ÷ {prompts_per_step(recipe)} prompts, rounded up"
+    prompts = _count(prompts_per_step(recipe), "prompt")
+    return f" = {_count(epochs, 'epoch')} × {_count(rows, 'row')} ÷ {prompts}, rounded up"
 
 
 def _memory(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, ranks: int) -> str:
@@ -162,6 +165,12 @@ def _memory(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, ranks: int
     parts = ", ".join(f"{name} {mebibytes(size)}" for name, size in estimate.parts.items() if size)
     where = f" in each of {ranks} processes" if ranks > 1 else ""
     return f"about {mebibytes(estimate.peak)} at the peak{where} ({parts})"
+
+
+def _count(number: float, one: str, several: str = "") -> str:
+    """`1 row`, `2,000 rows`, `0.5 epochs`."""
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {one if number == 1 else several or f'{one}s'}"
 
 
 def _short(number: int) -> str:
