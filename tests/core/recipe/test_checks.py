@@ -28,6 +28,15 @@ def test_prompts_per_step_exclude_completions_per_step() -> None:
     assert _findings(run={"prompts_per_step": 2, "completions_per_step": 16}) == {"run.completions_per_step": message}
 
 
+def test_two_sizes_of_a_step_are_one_problem_whatever_else_would_be_wrong_with_them() -> None:
+    for run in (
+        {"prompts_per_step": 4, "completions_per_step": 12},
+        {"prompts_per_step": 4, "completions_per_step": 8},
+    ):
+        found = list(check(recipe_of(run=run, trainer={"minibatches": 4})))
+        assert [finding.path for finding in found] == [("run", "completions_per_step")]
+
+
 def test_warmup_updates_exclude_a_share() -> None:
     assert _findings(trainer={"warmup_updates": 5}) == {}
     found = _findings(trainer={"warmup_updates": 5, "warmup_share": 0.1})

@@ -69,6 +69,8 @@ def _exclusive(recipe: Recipe) -> Iterator[Finding]:
 
 def _batch(recipe: Recipe) -> Iterator[Finding]:
     completions, group = recipe.run.completions_per_step, recipe.rollout.completions_per_prompt
+    if completions is not None and recipe.run.prompts_per_step is not None:
+        return  # which of the two is meant is not known
     involved: tuple[KeyPath, ...] = (("rollout", "completions_per_prompt"),)
     path: KeyPath = ("run", "completions_per_step" if completions is not None else "prompts_per_step")
     if completions is not None and completions % group:
