@@ -90,8 +90,10 @@ def test_the_end_of_an_epoch_is_followed_by_the_start_of_the_next() -> None:
 
 def test_more_prompts_than_rows_names_the_values_that_work() -> None:
     check_batch(8, Fraction(1), 8)
-    with pytest.raises(DataError, match=r"takes 9 prompts.*has only 8(.|\n)*from 1 to 8"):
-        check_batch(8, Fraction(1), 9)
+    for rows, advice in ((8, "Set --prompts-per-step 8 or less, or"), (1, "Set --prompts-per-step 1, or")):
+        with pytest.raises(DataError, match=f"takes 9 prompts, and the training data has only {rows}") as caught:
+            check_batch(rows, Fraction(1), 9)
+        assert str(caught.value.hint).startswith(advice)
 
 
 def test_a_dataset_too_small_for_its_share_of_a_step_is_named() -> None:

@@ -64,7 +64,7 @@ def check_batch(rows: int, share: Fraction, prompts_per_step: int, *, name: str 
     if share == 1:
         raise DataError(
             f"a step takes {prompts_per_step} prompts, and the training data has only {rows}",
-            hint=f"Set run.prompts_per_step to a value from 1 to {rows}, or give more rows.",
+            hint=f"Set --prompts-per-step {rows}{' or less' if rows > 1 else ''}, or give more rows.",
         )
     raise DataError(
         f"a step takes {prompts_per_step} prompts, {float(share * prompts_per_step):g} of them from {name}, which has "
