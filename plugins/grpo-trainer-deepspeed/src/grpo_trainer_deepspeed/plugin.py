@@ -9,5 +9,12 @@ from grpo_core.api import TrainerSpec, hookimpl
 
 @hookimpl
 def grpo_trainer_backends() -> Iterable[TrainerSpec]:
-    """Nothing yet that a run can select."""
-    return ()
+    """Updates with DeepSpeed."""
+    yield TrainerSpec(
+        name="deepspeed",
+        summary="DeepSpeed ZeRO 0 to 3: weights, gradients and AdamW spread over GPUs, or kept in main memory",
+        target="grpo_trainer_deepspeed.backend:make",
+        options="grpo_trainer_deepspeed.options:DeepSpeedOptions",
+        requires=("deepspeed>=0.19.8",),
+        capabilities=frozenset({"lora", "weights:shared", "weights:stream"}),
+    )

@@ -1,0 +1,217 @@
+"""The `deepspeed` trainer: core's passes over micro-batches, around an engine that owns the weights.
+
+    TrainBatch → micro-batches → engine(policy) → loss → engine.backward, each in turn → engine.step → UpdateReport
+
+What an update computes is core's and the same as the `torch` trainer's: micro-batches, losses with the denominators of
+the update, metrics. Ranks make the same number of micro-batches, so they take part in the same collectives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from grpo_core.api import TokenStats, TrainBatch, TrainerError, UpdateReport
+from grpo_core.backends import BackendContext
+from grpo_core.training import (
+    DTYPES,
+    Packed,
+    Passed,
+    PolicyModule,
+    Spread,
+    add_adapter,
+    as_reference,
+    backward_pass,
+    checkpoint_layers,
+    choose_device,
+    export,
+    learning_rate,
+    load_model,
+    load_tokenizer,
+    merged_weights,
+    named_tensors,
+    pack_for_loss,
+    require_finite,
+    token_stats,
+    update_report,
+    without_progress_bars,
+)
+from grpo_trainer_deepspeed import checkpoint
+from grpo_trainer_deepspeed.config import deepspeed_config, reference_config
+from grpo_trainer_deepspeed.engine import make_engine, make_reference, whole
+from grpo_trainer_deepspeed.gathered import Gathered
+from grpo_trainer_deepspeed.options import DeepSpeedOptions
+from grpo_trainer_deepspeed.surroundings import prepare
+
+__all__ = ["DeepSpeedTrainer", "make"]
+
+
+def make(options: DeepSpeedOptions, context: BackendContext) -> DeepSpeedTrainer:
+    """Check the configuration, load the policy, and the reference model where the objective has a KL term."""
+    return DeepSpeedTrainer(options, context)
+
+
+class DeepSpeedTrainer:
+    """Implements `TrainerBackend`. Between updates the model is in eval mode and has no gradients."""
+
+    def __init__(self, options: DeepSpeedOptions, context: BackendContext) -> None:
+        config = deepspeed_config(options, context.trainer)
+        self._options, self._context = options, context
+        self._settings, self._objective = context.trainer, context.objective
+        self._device = choose_device(options.device, context)
+        self._spread = Spread(world_size=context.world_size, device=self._device)
+        self._is_spread = options.zero_stage == 3
+        self._tokenizer = load_tokenizer(context.model)
+        self._deepspeed, self._forget = prepare(self._device, context)
+        self._policy = self._load(trained=True)
+        self._gathered = Gathered(self._policy.model) if self._is_spread else None
+        self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
+        self._engine.train(False)
+        has_reference = self._objective.beta > 0 and self._settings.lora is None
+        self._reference = self._load_reference(config) if has_reference else None
+        self._updates = 0
+
+    def _load(self, *, trained: bool) -> PolicyModule:
+        dtype = torch.float16 if self._options.fp16 else DTYPES[self._settings.precision]
+        model = load_model(self._context.model, dtype, attention=self._options.attention).requires_grad_(trained)
+        if trained and self._settings.lora is not None:
+            add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
+        if trained and self._settings.gradient_checkpointing:
+            checkpoint_layers(model)
+        policy = PolicyModule(
+            model,
+            chunk_tokens=self._options.chunk_tokens,
+            agreed=self._spread.agrees,
+            may_be_plain=not self._is_spread,
+            project=model.get_output_embeddings().forward if self._is_spread else None,
+        ).eval()
+        self._spread.same(policy if self._is_spread else policy.to(self._device))
+        return policy
+
+    def _load_reference(self, config: dict[str, Any]) -> Any:
+        policy = self._load(trained=False)
+        return make_reference(self._deepspeed, policy, reference_config(config)) if self._is_spread else policy
+
+    def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
+        """Per-token numbers of every member, in the loss or not."""
+        self._clear()
+        try:
+            if of == "policy":
+                return self._logprobs(self._engine, batch)
+            if self._objective.beta == 0:
+                raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
+            if self._reference is not None:
+                return self._logprobs(self._reference, batch)
+            with as_reference(self._policy.model):
+                return self._logprobs(self._engine, batch)
+        finally:
+            self._engine.release()
+
+    def _logprobs(self, module: Any, batch: TrainBatch) -> TokenStats:
+        return token_stats(module, batch, self._spread, budget_tokens=self._settings.micro_batch_tokens)
+
+    def update(self, batch: TrainBatch) -> UpdateReport:
+        """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
+        were; the schedule counts the update all the same."""
+        self._clear()
+        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=self._settings.micro_batch_tokens)
+        rate = learning_rate(self._updates, self._settings, self._context.total_updates)
+        self._updates += 1
+        passed = self._forward_backward(batch, packed)
+        norm = self._engine.step(rate, withheld=not math.isfinite(passed.loss))
+        require_finite(
+            step=batch.step,
+            update=self._updates,
+            total_updates=self._context.total_updates,
+            loss=passed.loss,
+            norm=norm,
+            settings=self._settings,
+        )
+        return update_report(packed, passed, self._spread, norm=norm, rate=rate)
+
+    def _forward_backward(self, batch: TrainBatch, packed: Packed) -> Passed:
+        # Hugging Face layers recompute their activations in training mode only; otherwise eval mode is safer.
+        self._engine.train(self._settings.gradient_checkpointing)
+        try:
+            return backward_pass(
+                self._engine, batch, packed.packs, self._objective, self._spread, backward=self._engine.backward
+            )
+        finally:
+            self._engine.train(False)
+
+    def module(self) -> nn.Module:
+        """The live Hugging Face model; in stage 3 a copy, filled until the next pass."""
+        if self._gathered is None:
+            model: nn.Module = self._policy.model
+            return model
+        self._gathered.fill(self._policy.model, self._device)
+        filled: nn.Module = self._gathered.model
+        return filled
+
+    def _clear(self) -> None:
+        """Undo what `module` did for generation."""
+        if self._gathered is not None:
+            self._gathered.clear()
+
+    def iter_weights(self) -> Iterator[tuple[str, Tensor]]:
+        """Every weight and saved buffer under its Hugging Face name, tied ones once under the first of their names;
+        one at a time where they are spread over ranks."""
+        model: nn.Module = self._policy.model
+        if self._settings.lora is not None:
+            yield from merged_weights(model, whole)
+        else:
+            yield from ((name, whole(tensor)) for name, tensor in named_tensors(model))
+
+    def save(self, directory: Path) -> None:
+        """Write what `restore` needs: every rank its own part."""
+        self._clear()
+        checkpoint.write(self._engine.deepspeed, directory, self._spread.agrees, trained_only=self._trains_part)
+        if self._context.rank == 0:
+            checkpoint.write_progress(directory, self._progress())
+
+    def restore(self, directory: Path) -> None:
+        """Go back to what `save` wrote, exactly; what does not fit is refused before anything changes."""
+        self._clear()
+        progress = checkpoint.read_progress(directory, self._progress())
+        checkpoint.read(self._engine.deepspeed, directory, trained_only=self._trains_part)
+        self._updates = progress.updates
+
+    @property
+    def _trains_part(self) -> bool:
+        """Whether some weights are frozen; a checkpoint leaves these out."""
+        return self._settings.lora is not None
+
+    def _progress(self) -> checkpoint.Progress:
+        return checkpoint.Progress(
+            updates=self._updates,
+            world_size=self._context.world_size,
+            stage=self._options.zero_stage,
+            precision="fp16" if self._options.fp16 else self._settings.precision,
+        )
+
+    def export(self, directory: Path) -> None:
+        """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        lora, writes = self._settings.lora, self._context.rank == 0
+        model = self._policy.model
+        if self._gathered is not None:
+            self._gathered.fill(model, torch.device("cpu"), keep=writes)
+            model = self._gathered.model
+        if writes:
+            with without_progress_bars():
+                if lora is None:
+                    model.save_pretrained(directory)
+                else:
+                    export(model, directory, base=self._context.model.path, merge=lora.merge)
+            self._tokenizer.save_pretrained(directory)
+        self._clear()
+
+    def close(self) -> None:
+        """Let go of the weights."""
+        self._engine.close()
+        del self._policy, self._reference, self._engine, self._gathered
+        self._forget()

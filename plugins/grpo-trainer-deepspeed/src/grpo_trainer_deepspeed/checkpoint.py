@@ -1,0 +1,133 @@
+"""A trainer's state as DeepSpeed writes it, every rank its own part, and what must agree before it is read again.
+
+    engine/         DeepSpeed's files: weights, masters and AdamW's numbers, in parts
+    trainer.json    format, number of processes, stage, precision, updates
+
+The parts are those of so many processes and that stage, so both must be what they were.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from grpo_core.errors import CheckpointError
+
+__all__ = ["Progress", "read", "read_progress", "write", "write_progress"]
+
+FORMAT = "deepspeed-1"
+PARTS = "engine"
+PROGRESS_FILE = "trainer.json"
+_HINT = "resume from another checkpoint of the same run and model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The part of the state that is not tensors."""
+
+    updates: int
+    """Optimiser updates done, those that were refused included."""
+    world_size: int
+    """Processes that wrote the parts."""
+    stage: int
+    """Of ZeRO."""
+    precision: str
+    """Of weights and activations."""
+    format: str = FORMAT
+    """Of these files."""
+
+
+def write(engine: Any, directory: Path, agreed: Callable[[bool], bool], *, trained_only: bool) -> None:
+    """Write this rank's part; `agreed` says whether something is so on all ranks. Raises `CheckpointError` on all of
+    them when one cannot write."""
+    if not agreed(directory.is_dir()):
+        raise CheckpointError(
+            f"{directory} is not there on every machine, and each process writes a part of the weights into it",
+            hint="put the run's folder on a disk that all machines share: --output",
+        )
+    with _noting_failures(engine) as failures:
+        engine.save_checkpoint(str(directory), tag=PARTS, save_latest=False, exclude_frozen_parameters=trained_only)
+    if not agreed(not failures):
+        reason = str(failures[0]) if failures else "another rank could not write its part"
+        raise CheckpointError(
+            f"{directory}: the trainer's state cannot be written: {reason}", hint="is the disk full, or read-only?"
+        )
+
+
+def read(engine: Any, directory: Path, *, trained_only: bool) -> None:
+    """Read this rank's part."""
+    path = directory / PARTS
+    try:
+        loaded, _ = engine.load_checkpoint(
+            str(directory), tag=PARTS, load_module_strict=not trained_only, load_lr_scheduler_states=False
+        )
+    except (OSError, RuntimeError, KeyError, AssertionError) as error:
+        raise CheckpointError(f"{path} cannot be read: {type(error).__name__}: {error}", hint=_HINT) from error
+    if loaded is None:
+        raise CheckpointError(f"{path} has no part for this process", hint=_HINT)
+
+
+def write_progress(directory: Path, progress: Progress) -> None:
+    """Write trainer.json; one rank does."""
+    (directory / PROGRESS_FILE).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
+
+
+def read_progress(directory: Path, now: Progress) -> Progress:
+    """Read trainer.json, and refuse a state that does not fit the trainer as it is `now`."""
+    path = directory / PROGRESS_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path} was not written by the deepspeed trainer, or by another version of it: its format is "
+                f"{found.get('format')!r}, not {FORMAT!r}",
+                hint="resume with the trainer that the run began with, or start a new run from its exported model",
+            )
+        progress = Progress(**found)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path} cannot be read: {error}", hint=_HINT) from error
+    _require_same(path, progress, now)
+    return progress
+
+
+def _require_same(path: Path, then: Progress, now: Progress) -> None:
+    if then.world_size != now.world_size:
+        raise CheckpointError(
+            f"{path} is in {then.world_size} parts, one for each process of that run, and this one has "
+            f"{now.world_size} processes",
+            hint=f"resume with {then.world_size} processes in all, or start a new run from the exported model",
+        )
+    for name, before, setting in (
+        ("stage", then.stage, "trainer.options.stage"),
+        ("precision", then.precision, "trainer.precision and trainer.options.fp16"),
+    ):
+        if before != getattr(now, name):
+            raise CheckpointError(
+                f"{path} is of a run with {name} {before}, and this one has {getattr(now, name)}",
+                hint=f"resume with the {setting} that the run began with, or start a new run from its exported model",
+            )
+
+
+@contextmanager
+def _noting_failures(engine: Any) -> Iterator[list[BaseException]]:
+    """Let DeepSpeed go on when a file cannot be written: other ranks wait for this one after it."""
+    failures: list[BaseException] = []
+    writer = engine.checkpoint_engine
+    save = writer.save
+
+    def noting(*arguments: Any, **more: Any) -> Any:
+        try:
+            return save(*arguments, **more)
+        except (OSError, RuntimeError) as error:
+            failures.append(error)
+            return None
+
+    writer.save = noting
+    try:
+        yield failures
+    finally:
+        del writer.save

@@ -1,0 +1,163 @@
+"""The configuration that DeepSpeed is given: what the recipe decides, and beside it what the user's JSON says.
+
+A JSON may repeat what the recipe says, or leave it to the recipe by "auto", as is usual where Hugging Face's trainers
+read it. What contradicts the recipe is an error: one of the two would have no effect, without a word.
+
+It imports no DeepSpeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grpo_core.backends import TrainerSettings
+from grpo_core.errors import Problem, RecipeError
+from grpo_trainer_deepspeed.options import DeepSpeedOptions
+
+__all__ = ["deepspeed_config", "reference_config"]
+
+AUTO = "auto"
+BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+NEVER = 10**9
+"""Steps between lines that DeepSpeed would print beside the run's own console."""
+SEVERAL = 2
+"""DeepSpeed keeps its gradients ready for more than one micro-batch when it is told a number above 1. Where an update
+really ends is said by hand, and nothing is divided by it."""
+
+
+def deepspeed_config(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any]:
+    """The whole configuration; raises `RecipeError` with every contradiction between recipe and JSON."""
+    given = options.config or {}
+    problems = [*_impossible(options, settings), *_contradictions(given, options, settings)]
+    if problems:
+        raise RecipeError(problems)
+    chosen = {key: value for key, value in given.items() if key not in ("optimizer", "scheduler")}
+    return _merged(_defaults(), _merged(_without_auto(chosen), _ours(options, settings)))
+
+
+def reference_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a reference model in stage 3, which has no optimiser and is never trained."""
+    kept = {key: value for key, value in config.items() if key != "zero_optimization"}
+    zero = {key: value for key, value in config["zero_optimization"].items() if key != "offload_optimizer"}
+    return {**kept, "zero_optimization": zero}
+
+
+def _defaults() -> dict[str, Any]:
+    """What a JSON may have otherwise."""
+    return {
+        "steps_per_print": NEVER,
+        # Gradients are summed over ranks in fp32, whatever the weights are in.
+        "communication_data_type": "fp32",
+    }
+
+
+def _ours(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any]:
+    zero: dict[str, Any] = {"stage": options.zero_stage}
+    if options.offload_optimizer:
+        zero["offload_optimizer"] = {"device": "cpu"}
+    if options.offload_parameters:
+        zero["offload_param"] = {"device": "cpu"}
+    is_half = options.fp16 or settings.precision == "bf16"
+    return {
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": SEVERAL,
+        # Without ZeRO the norm is taken, and the gradient clipped, by the trainer.
+        "gradient_clipping": (settings.max_grad_norm or 0.0) if options.zero_stage else 0.0,
+        "bf16": {"enabled": settings.precision == "bf16", "check_grad_overflow": True},
+        "fp16": {"enabled": options.fp16},
+        "zero_optimization": zero,
+        "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,
+        **({"data_types": {"grad_accum_dtype": "fp32"}} if is_half else {}),
+    }
+
+
+def _impossible(options: DeepSpeedOptions, settings: TrainerSettings) -> Iterator[Problem]:
+    if options.fp16 and settings.precision == "bf16":
+        message = "weights cannot be fp16 and bf16; set trainer.precision to fp32, or fp16 to false"
+        yield Problem(path="trainer.options.fp16", message=message)
+    if options.zero_stage == 0 and (options.fp16 or settings.precision == "bf16"):
+        kind = "fp16" if options.fp16 else "bf16"
+        message = f"without ZeRO, DeepSpeed adds gradients up in {kind} and loses small ones; use stage 1"
+        yield Problem(path="trainer.options.stage", message=message)
+
+
+def _contradictions(
+    given: Mapping[str, Any], options: DeepSpeedOptions, settings: TrainerSettings
+) -> Iterator[Problem]:
+    for key in BATCH_KEYS:
+        if given.get(key, AUTO) != AUTO:
+            yield _problem(
+                key,
+                f"it is {given[key]!r}, but the batch is run.prompts_per_step × rollout.completions_per_prompt, and "
+                'micro-batches are trainer.micro_batch_tokens; remove it, or write "auto"',
+            )
+    wanted: dict[tuple[str, ...], tuple[object, str]] = {
+        ("gradient_clipping",): (settings.max_grad_norm or 0.0, "trainer.max_grad_norm"),
+        ("bf16", "enabled"): (settings.precision == "bf16", "trainer.precision"),
+        ("fp16", "enabled"): (options.fp16, "trainer.options.fp16"),
+        ("zero_optimization", "stage"): (options.zero_stage, "trainer.options.stage"),
+    }
+    for path, (ours, setting) in wanted.items():
+        yield from _unless_equal(given, path, ours, setting)
+    yield from _optimizer(given, settings)
+    if any(value != AUTO for value in _parameters(given.get("scheduler")).values()):
+        yield _problem("scheduler", "learning rates are trainer.schedule and trainer.warmup_updates; remove it")
+
+
+def _optimizer(given: Mapping[str, Any], settings: TrainerSettings) -> Iterator[Problem]:
+    optimizer = given.get("optimizer")
+    if optimizer is None:
+        return
+    kind = optimizer.get("type") if isinstance(optimizer, Mapping) else optimizer
+    if kind not in (AUTO, "AdamW"):
+        yield _problem("optimizer.type", f"it is {kind!r}, but every trainer uses AdamW; remove it")
+    wanted: dict[str, tuple[object, str]] = {
+        "lr": (settings.learning_rate, "trainer.learning_rate"),
+        "betas": ([settings.adam_beta1, settings.adam_beta2], "trainer.adam_beta1 and trainer.adam_beta2"),
+        "eps": (settings.adam_epsilon, "trainer.adam_epsilon"),
+        "weight_decay": (settings.weight_decay, "trainer.weight_decay"),
+    }
+    for key, (ours, setting) in wanted.items():
+        yield from _unless_equal(given, ("optimizer", "params", key), ours, setting)
+
+
+def _unless_equal(given: Mapping[str, Any], path: tuple[str, ...], ours: object, setting: str) -> Iterator[Problem]:
+    value: Any = given
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return
+        value = value[key]
+    if value not in (AUTO, ours):
+        message = f'it is {value!r}, and {setting} says {ours!r}; make them equal, or write "auto"'
+        yield _problem(".".join(path), message)
+
+
+def _problem(key: str, message: str) -> Problem:
+    return Problem(path=f"trainer.options.config.{key}", message=message)
+
+
+def _parameters(section: object) -> Mapping[str, Any]:
+    """What a section of a JSON sets; one that is no mapping sets itself."""
+    if section is None:
+        return {}
+    if not isinstance(section, Mapping):
+        return {"": section}
+    return section["params"] if isinstance(section.get("params"), Mapping) else section
+
+
+def _without_auto(value: Any) -> Any:
+    """Without the keys that are left to us, all the way down; DeepSpeed knows no "auto"."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _without_auto(inner) for key, inner in value.items() if inner != AUTO}
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, key by key; `above` wins."""
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        merged[key] = _merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+    return merged

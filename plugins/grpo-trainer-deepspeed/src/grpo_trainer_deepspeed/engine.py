@@ -1,0 +1,119 @@
+"""A DeepSpeed engine around the policy: sums instead of means, updates that end where we say, a norm before a step.
+
+DeepSpeed divides a loss by its accumulation steps and averages gradients over ranks. Our losses are divided by the
+denominators of the whole update already. So the first division is switched off and the second undone, by a loss that
+is multiplied by the number of ranks.
+
+Checkpoints are `checkpoint.py`'s; copies of the weights for generation and export are `gathered.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grpo_core.backends import TrainerSettings
+from grpo_core.training import PolicyModule
+from grpo_trainer_deepspeed.adamw import make_adamw
+
+__all__ = ["Engine", "make_engine", "make_reference"]
+
+
+class Engine:
+    """The policy, its gradients and its optimiser. Every method is called on all ranks together."""
+
+    def __init__(self, engine: Any, adamw: Any, settings: TrainerSettings, *, world_size: int) -> None:
+        self.deepspeed = engine
+        self._adamw = adamw
+        self._max_grad_norm = settings.max_grad_norm
+        self._world_size = world_size
+        self._stage = int(engine.zero_optimization_stage())
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        """The policy's forward."""
+        return self.deepspeed(*arguments, **more)
+
+    def train(self, mode: bool) -> None:
+        """Training mode of the module, or eval mode."""
+        self.deepspeed.train(mode)
+
+    def backward(self, loss: Tensor, is_last: bool) -> None:
+        """Add the gradient of a micro-batch; with the last one of the update they are summed over ranks."""
+        self.deepspeed.set_gradient_accumulation_boundary(is_last)
+        self.deepspeed.backward(loss * self._world_size, scale_wrt_gas=False)
+
+    def step(self, rate: float, *, withheld: bool) -> float:
+        """Clip, step and free the gradients; gives their norm before clipping, which is not finite where nothing was
+        stepped. `withheld` steps nothing in any case."""
+        for group in self._adamw.param_groups:
+            group["lr"] = rate
+        norm = self._clip() if self._stage == 0 else None
+        self._adamw.withheld = withheld or (norm is not None and not norm.isfinite())
+        self.deepspeed.step()
+        if norm is None:
+            norm = torch.as_tensor(self.deepspeed.get_global_grad_norm())
+        return norm.item() if self.deepspeed.was_step_applied() else float("nan")
+
+    @property
+    def loss_scale(self) -> float:
+        """What fp16 multiplies the loss by; 1 in other precisions."""
+        return float(getattr(self.deepspeed.optimizer, "loss_scale", 1.0))
+
+    def release(self) -> None:
+        """Let go of whole weights that a pass without a step leaves behind in stage 3."""
+        if self._stage == 3:
+            self.deepspeed.empty_partition_cache()
+
+    def whole(self, tensor: Tensor) -> Tensor:
+        """The whole of a weight that may be spread, in memory of its own then."""
+        return whole(tensor)
+
+    def close(self) -> None:
+        """Take the hooks off the module."""
+        self.deepspeed.destroy()
+
+    def _clip(self) -> Tensor:
+        weights = [weight for group in self._adamw.param_groups for weight in group["params"]]
+        norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        if self._max_grad_norm is not None:
+            nn.utils.clip_grads_with_norm_(weights, self._max_grad_norm, norm)
+        return norm
+
+
+def make_engine(
+    deepspeed: Any, policy: PolicyModule, config: dict[str, Any], settings: TrainerSettings, *, on_cpu: bool
+) -> Engine:
+    """Spread the policy's weights as the configuration says, and make its optimiser; `on_cpu` is DeepSpeed's own."""
+    adamw = make_adamw(policy.parameters(), settings, on_cpu=on_cpu)
+    trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+    engine, *_ = deepspeed.initialize(model=policy, model_parameters=trained, optimizer=adamw, config=config)
+    _keep_head_gathered(deepspeed, policy, config)
+    return Engine(engine, adamw, settings, world_size=deepspeed.comm.get_world_size())
+
+
+def make_reference(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> Any:
+    """A model that is spread in stage 3 and never trained, as something to call."""
+    engine, *_ = deepspeed.initialize(model=policy, config=dict(config))
+    _keep_head_gathered(deepspeed, policy, config)
+    return engine
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The whole of a weight that may be spread, in memory of its own then; called by all ranks together."""
+    if not hasattr(tensor, "ds_id"):
+        return tensor.detach()
+    import deepspeed
+
+    with deepspeed.zero.GatheredParameters([tensor]):
+        return tensor.detach().clone()
+
+
+def _keep_head_gathered(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> None:
+    """The head is called once a chunk, and ranks have different numbers of chunks. Its weights are therefore made
+    whole by the policy's own forward and backward, once each, and the calls gather nothing."""
+    if config["zero_optimization"]["stage"] == 3:
+        for weight in policy.model.get_output_embeddings().parameters():
+            deepspeed.zero.register_external_parameter(policy, weight)

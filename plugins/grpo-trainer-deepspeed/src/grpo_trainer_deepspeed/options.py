@@ -1,0 +1,82 @@
+"""Options of the `deepspeed` trainer; what every trainer has is in core's `TrainerSettings`.
+
+A DeepSpeed JSON is read here, when a run is planned, so that ranks need no file; what of it contradicts the recipe is
+found by `config.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+__all__ = ["DeepSpeedOptions"]
+
+Stage = Literal[0, 1, 2, 3]
+DEFAULT_STAGE: Stage = 3
+
+
+class DeepSpeedOptions(BaseModel):
+    """How the `deepspeed` trainer uses its machines; none of it changes what is computed, save for rounding."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the model lives; auto: a GPU when there is one."""
+    attention: Literal["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"] | None = None
+    """Implementation of attention, by transformers' name; default: what transformers chooses for the model."""
+    chunk_tokens: int | None = Field(default=None, ge=1)
+    """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""
+    stage: Stage | None = None
+    """What ZeRO spreads over the ranks. 0: nothing; 1: AdamW's numbers and fp32 masters; 2: gradients too; 3: weights
+    too. Default: that of `config`, else 3."""
+    fp16: bool = False
+    """Weights and activations in fp16 with a loss scale that adapts, for GPUs without bf16; masters stay fp32. Needs
+    `trainer.precision: fp32`."""
+    offload_optimizer: bool = False
+    """Keep AdamW's numbers and masters in main memory, and step there; from stage 1."""
+    offload_parameters: bool = False
+    """Keep weights in main memory too, and bring each layer to the GPU when it is needed; stage 3."""
+    cpu_adam: bool = False
+    """With `offload_optimizer`: DeepSpeed's own AdamW for CPUs. Faster, compiled at the first use, and a resumed run is
+    then not bit-identical."""
+    config: dict[str, Any] | None = None
+    """A DeepSpeed JSON, or the path of one: everything it says that the recipe does not decide."""
+
+    @field_validator("config", mode="before")
+    @classmethod
+    def _read(cls, value: object) -> object:
+        return _read_json(Path(value)) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.offload_optimizer and self.zero_stage == 0:
+            raise ValueError("offload_optimizer needs a stage of 1, 2 or 3; stage 0 spreads nothing")
+        if self.offload_parameters and self.zero_stage != 3:
+            raise ValueError(f"offload_parameters needs stage 3, and stage is {self.zero_stage}")
+        if self.cpu_adam and not self.offload_optimizer:
+            raise ValueError("cpu_adam steps in main memory: it needs offload_optimizer")
+        return self
+
+    @property
+    def zero_stage(self) -> Stage:
+        """The stage that is meant."""
+        if self.stage is not None:
+            return self.stage
+        zero = (self.config or {}).get("zero_optimization")
+        named = zero.get("stage") if isinstance(zero, dict) else None
+        return named if named in (0, 1, 2, 3) else DEFAULT_STAGE
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        read = json.loads(path.expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; a path starts at the working directory") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
+    if not isinstance(read, dict):
+        raise ValueError(f"{path} holds a {type(read).__name__}; a DeepSpeed configuration is an object")
+    return read

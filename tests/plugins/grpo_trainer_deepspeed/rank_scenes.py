@@ -1,0 +1,140 @@
+"""What a rank does in the tests of the DeepSpeed trainer: the recorded updates of the torch trainer's tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from grpo_core.backends import BackendContext, ModelSettings, ObjectiveSettings, RolloutSettings, TrainerSettings
+from grpo_core.ranks.ranks import Ranks
+from grpo_trainer_deepspeed.backend import DeepSpeedTrainer, make
+from grpo_trainer_deepspeed.options import DeepSpeedOptions
+from tests.core.trainer.batches import UNTOUCHED, make_batch, with_numbers
+from tests.core.trainer.rank_scenes import Case, cases, recorded, share_of
+
+
+def make_trainer(
+    folder: Path,
+    ranks: Ranks,
+    *,
+    objective: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    total_updates: int = 10,
+    **trainer: Any,
+) -> DeepSpeedTrainer:
+    """A trainer on the CPU; `trainer` are its settings."""
+    context = BackendContext(
+        model=ModelSettings(path=str(folder)),
+        rollout=RolloutSettings(),
+        trainer=TrainerSettings(**{"learning_rate": 1e-3, **trainer}),
+        objective=ObjectiveSettings(**(objective or {})),
+        total_updates=total_updates,
+        rank=ranks.rank,
+        world_size=ranks.world_size,
+        local_rank=ranks.local_rank,
+        local_world_size=ranks.local_world_size,
+    )
+    return make(DeepSpeedOptions(**{"device": "cpu", **(options or {})}), context)
+
+
+def moments(trainer: DeepSpeedTrainer) -> dict[str, Tensor]:
+    """AdamW's first moments, whole and by name: the gradient of the last update where `adam_beta1` is 0."""
+    from deepspeed.utils import safe_get_full_optimizer_state
+
+    engine, found = trainer._engine.deepspeed, dict[str, Tensor]()
+    if engine.zero_optimization_stage() in (1, 2):  # DeepSpeed links them once, to those that exist at that time
+        engine.optimizer._hp_optimizer_states_linked = False
+        engine.optimizer._lazy_init_hp_params_optimizer_state()
+    for name, weight in trainer._policy.model.named_parameters():
+        if weight.requires_grad and engine.zero_optimization_stage() == 0:
+            found[name] = engine.optimizer.state[weight]["exp_avg"].clone()
+        elif weight.requires_grad:
+            found[name] = safe_get_full_optimizer_state(weight, "exp_avg").clone()
+    return found
+
+
+def weights(trainer: DeepSpeedTrainer) -> dict[str, Tensor]:
+    """All of them, whole."""
+    return {name: tensor.clone() for name, tensor in trainer.iter_weights()}
+
+
+def run_case(case: Case, ranks: Ranks, model: Path, scratch: Path, options: Mapping[str, Any]) -> dict[str, float]:
+    """Two updates: the gradient of the first is saved, the metrics of both and the weights after them are too."""
+    trainer = make_trainer(model, ranks, objective=case.objective, options=options, **{**UNTOUCHED, **case.trainer})
+    batch = share_of(recorded(case), case.shared, ranks.rank, ranks.world_size)
+    stats = trainer.logprobs(batch, "policy")
+    batch = with_numbers(batch, stats, "old_logprobs", "sampling_logprobs")
+    if "beta" in case.objective:
+        batch = with_numbers(batch, trainer.logprobs(batch, "reference"), "reference_logprobs")
+    metrics: dict[str, float] = {}
+    for number in (1, 2):
+        report = trainer.update(batch)
+        metrics |= {f"{number} {name}": value for name, value in report.metrics.items()}
+        gradient, whole = moments(trainer), weights(trainer)
+        if ranks.is_first:
+            save_file(gradient, scratch / f"{case.file}-{number}-moments.safetensors")
+            save_file(whole, scratch / f"{case.file}-{number}-weights.safetensors")
+    trainer.close()
+    return metrics
+
+
+def run_cases(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
+    """Cases by their names, each with options, as one of several ranks: `{"stage 2": {"grpo, groups": {…}}}`."""
+    named = {case.name: case for case in cases("none")}
+    for folder, of_folder in json.loads(chosen).items():
+        target = Path(scratch) / folder
+        target.mkdir(exist_ok=True)
+        for name, options in of_folder.items():
+            case = replace(named[name], options={})
+            metrics = run_case(case, ranks, Path(model), target, options)
+            (target / f"{case.file}-{ranks.rank}.json").write_text(json.dumps(metrics))
+
+
+def restores(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
+    """An update, saved; two trainers go on from there, one of them restored into other weights. Both are kept whole,
+    with what the second exports and streams. `chosen` is settings by name: `{"stage 2": {"options": {…}, …}}`."""
+    for name, settings in json.loads(chosen).items():
+        folder = Path(scratch) / name
+        batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+        other = share_of(make_batch(groups=3, seed=8), "groups", ranks.rank, ranks.world_size)
+        through = make_trainer(Path(model), ranks, schedule="cosine", **settings)
+        first = through.update(batch)
+        into(folder / "saved", ranks, through.save)
+        second = through.update(batch)
+        keep(folder / "through", ranks, through)
+        through.close()
+        resumed = make_trainer(Path(model), ranks, schedule="cosine", **settings)
+        resumed.update(other)
+        resumed.restore(folder / "saved")
+        assert resumed.update(batch) == second, (first, second)
+        keep(folder / "resumed", ranks, resumed)
+        shared = resumed.module()  # as for a rollout
+        if ranks.is_first:
+            whole = {n: w.clone() for n, w in shared.named_parameters()}
+            save_file(whole, folder / "shared.safetensors")
+        into(folder / "exported", ranks, resumed.export)
+        resumed.close()
+
+
+def into(directory: Path, ranks: Ranks, write: Callable[[Path], None]) -> None:
+    """Let all ranks write into a folder that rank 0 has made."""
+    if ranks.is_first:
+        directory.mkdir(parents=True)
+    ranks.gather(None)
+    write(directory)
+    ranks.gather(None)
+
+
+def keep(directory: Path, ranks: Ranks, trainer: DeepSpeedTrainer) -> None:
+    """Write a trainer's weights and first moments, whole."""
+    whole, first_moments = weights(trainer), moments(trainer)
+    if ranks.is_first:
+        directory.mkdir(parents=True)
+        save_file(whole, directory / "weights.safetensors")
+        save_file(first_moments, directory / "moments.safetensors")
