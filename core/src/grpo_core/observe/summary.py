@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 
 from grpo_core.types import RunOutcome, StepReport
 
 __all__ = ["closing_lines", "evaluation_line", "seconds_text", "step_fields"]
+
+_TASK_REWARD = re.compile(r"eval/tasks/(.+)/reward_mean")
 
 
 def step_fields(report: StepReport) -> list[tuple[str, str]]:
@@ -73,6 +77,20 @@ def _before_and_after(outcome: RunOutcome) -> list[str]:
             lines.append(
                 f"{label} on {last.metrics['eval/prompts']:.0f} held-out prompts: "
                 f"{before:.3f} before, {after:.3f} after {last.step} steps ({after - before:+.3f})"
+            )
+    return [*lines, *_tasks_before_and_after(first.metrics, last.metrics)]
+
+
+def _tasks_before_and_after(first: Mapping[str, float], last: Mapping[str, float]) -> list[str]:
+    """A line a task, with the standard error of the change: two independent means, which errs on the large side."""
+    lines = []
+    for name, after in last.items():
+        if (found := _TASK_REWARD.fullmatch(name)) and name in first:
+            task, before = found[1], first[name]
+            error = math.hypot(*(each.get(f"eval/tasks/{task}/reward_se", math.nan) for each in (first, last)))
+            about = "" if math.isnan(error) else f" ± {error:.3f}"
+            lines.append(
+                f"  task {task}: mean reward {before:.3f} before, {after:.3f} after ({after - before:+.3f}{about})"
             )
     return lines
 

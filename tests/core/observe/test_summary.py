@@ -1,0 +1,33 @@
+"""What is said at the end of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grpo_core.observe.summary import closing_lines
+from grpo_core.types import EvaluationReport, RunOutcome
+
+
+def said(before: dict[str, float], after: dict[str, float]) -> list[str]:
+    first, last = (EvaluationReport(step=s, metrics={"eval/prompts": 8.0} | m) for s, m in ((0, before), (60, after)))
+    return closing_lines(
+        RunOutcome(status="finished", run_dir=Path("runs/a"), steps=60, first_evaluation=first, last_evaluation=last)
+    )
+
+
+def test_accuracy_and_reward_are_told_before_and_after() -> None:
+    lines = said({"eval/accuracy": 0.25}, {"eval/accuracy": 0.75, "eval/reward_mean": 0.5})
+    assert lines[:2] == [
+        "finished after 60 steps",
+        "greedy accuracy on 8 held-out prompts: 0.250 before, 0.750 after 60 steps (+0.500)",
+    ]
+    assert not any("mean reward" in line for line in lines)
+
+
+def test_each_task_has_a_line_with_the_standard_error_of_its_change() -> None:
+    before = {"eval/tasks/math/reward_mean": 0.5, "eval/tasks/math/reward_se": 0.03, "eval/tasks/code/reward_mean": 0.4}
+    after = {"eval/tasks/math/reward_mean": 0.9, "eval/tasks/math/reward_se": 0.04, "eval/tasks/code/reward_mean": 0.6}
+    assert said(before, after)[1:3] == [
+        "  task math: mean reward 0.500 before, 0.900 after (+0.400 ± 0.050)",
+        "  task code: mean reward 0.400 before, 0.600 after (+0.200)",
+    ]
