@@ -1,7 +1,8 @@
 """The mapping of well-known columns: a row -> a sample. Every column that is not part of the prompt survives.
 
     messages, conversations                                     the whole conversation
-    query, prompt, input, instruction, question, problem        the user message (`instruction` + `input` are joined)
+    query, prompt, input, instruction, question, problem, question_content
+                                                                the user message (`instruction` + `input` are joined)
     system, system_prompt                                       the system message
     history                                                     earlier turns
     images, image                                               the images of the prompt
@@ -27,7 +28,7 @@ from grpo_core.types.reserved import RESERVED_NAMES
 __all__ = ["Mapped", "check_names", "check_renames", "map_row", "rename", "with_system"]
 
 CHAT_COLUMNS = ("messages", "conversations")
-TEXT_COLUMNS = ("query", "prompt", "input", "instruction", "question", "problem")
+TEXT_COLUMNS = ("query", "prompt", "input", "instruction", "question", "problem", "question_content")
 SYSTEM_COLUMNS = ("system", "system_prompt")
 IMAGE_COLUMNS = ("images", "image")
 HISTORY_COLUMN = "history"

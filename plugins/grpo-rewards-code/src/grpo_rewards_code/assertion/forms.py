@@ -1,0 +1,274 @@
+"""One assertion → tests: what runs beside the program, and how what comes back is judged.
+
+f(x) == 5            f(x) runs; its value is compared with 5 here
+f(x) == g(y)         where g is the test's own: it is evaluated apart, once a row
+abs(f(x) - 1.5) < e  f(x) runs; 1.5 and e stay here; likewise math.isclose, pytest.approx, numpy.allclose
+f(x) in (1, 2), f(x) is None, f(x), not f(x), a and b
+1 < f(x) < 3, …      whatever else: f(x) runs, and the rest is evaluated apart with its value filled in
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from grpo_rewards_code.assertion.beside import is_beside, is_object
+from grpo_rewards_code.assertion.inline import inlined
+from grpo_rewards_code.assertion.loops import iterations
+from grpo_rewards_code.assertion.scope import Scope, keep_apart
+from grpo_rewards_code.executor.types import ExpressionRun
+from grpo_rewards_code.problem.types import Check, Close, Equal, Later, Member, Shell, Test, TestsError, Truth
+
+__all__ = ["Split", "split_assertion"]
+
+Split = tuple[Test, tuple[str, ...]]
+"""A test, and the imports that run beside the program for it."""
+
+_AS_LISTS = "(lambda given: given.tolist() if hasattr(given, 'tolist') else given)({})"
+_FLIPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.Eq,
+    ast.NotEq: ast.NotEq,
+    ast.Is: ast.Is,
+    ast.IsNot: ast.IsNot,
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+_OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+def split_assertion(node: ast.expr, scope: Scope) -> list[Split]:
+    """The tests that an asserted expression is; none for one that does not involve the program.
+
+    Raises `TestsError` when the program's part cannot be separated.
+    """
+    node = inlined(node, scope)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        return [split for value in node.values for split in split_assertion(value, scope)]
+    match node:
+        case ast.Call(func=ast.Name(id="all"), args=[ast.GeneratorExp() | ast.ListComp() as each]):
+            if len(each.generators) == 1 and not each.generators[0].ifs and scope.mentions_program(each):
+                passes = iterations(each.generators[0].target, each.generators[0].iter, scope)
+                return [split for inner in passes for split in split_assertion(each.elt, inner)]
+    if not scope.mentions_program(node):
+        return []
+    return [_split(node, scope)]
+
+
+def _split(node: ast.expr, scope: Scope) -> Split:
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(ops=[operator]) as inner) if type(operator) in _OPPOSITE:
+            opposite = _OPPOSITE[type(operator)]()
+            return _split(ast.Compare(left=inner.left, ops=[opposite], comparators=inner.comparators), scope)
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if is_beside(operand, scope, converted=False):
+            return _truth(operand, scope, expected=False)
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return _compared(left, operator, right, scope) or _shell(node, scope)
+        case ast.Call():
+            return _close_call(node, scope) or (
+                _truth(node, scope, expected=True) if is_beside(node, scope, converted=False) else _shell(node, scope)
+            )
+    if is_beside(node, scope, converted=False):
+        return _truth(node, scope, expected=True)
+    return _shell(node, scope)
+
+
+def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr, scope: Scope) -> Split | None:
+    """A comparison of the program's part with something that is not; None: some other form."""
+    if not scope.mentions_program(left) and type(operator) in _FLIPPED:
+        left, operator, right = right, _FLIPPED[type(operator)](), left
+    if scope.mentions_program(right):
+        return None
+    if isinstance(operator, ast.Lt | ast.LtE):
+        return _distance(left, right, scope, exclusive=isinstance(operator, ast.Lt))
+    asks_truth = isinstance(right, ast.Constant) and isinstance(right.value, bool)
+    if not is_beside(left, scope, converted=not asks_truth):
+        return None
+    check: Check
+    match operator:
+        case ast.Eq() | ast.NotEq():
+            check = _equality(right, scope, negated=isinstance(operator, ast.NotEq))
+        case ast.Is() | ast.IsNot() if isinstance(right, ast.Constant) and right.value in (None, True, False):
+            negated = isinstance(operator, ast.IsNot)
+            check = Equal(any_of=(right.value,), style="python", same_type=True, negated=negated)
+        case ast.In() | ast.NotIn():
+            check = Member(collection=_expected(right, scope), negated=isinstance(operator, ast.NotIn))
+        case _:
+            return None
+    return _test(left, check, scope, rest=right)
+
+
+def _equality(right: ast.expr, scope: Scope, *, negated: bool) -> Check:
+    match right:
+        case ast.Call(func=ast.Name(id="approx") | ast.Attribute(attr="approx"), args=[expected, *rest]):
+            settings = _settings(right, ("rel", "abs"), rest)
+            absolute = float(settings.get("abs", 1e-12))
+            relative = float(settings.get("rel", 0.0 if "abs" in settings else 1e-6))
+            return Close(expected=_expected(expected, scope), relative=relative, absolute=absolute, negated=negated)
+    return Equal(any_of=(_expected(right, scope),), style="python", negated=negated)
+
+
+def _distance(left: ast.expr, right: ast.expr, scope: Scope, *, exclusive: bool) -> Split | None:
+    """`abs(f(x) - 1.5) < 1e-6`."""
+    match left:
+        case ast.Call(
+            func=ast.Name(id="abs" | "fabs") | ast.Attribute(attr="fabs" | "abs"),
+            args=[ast.BinOp(left=one, op=ast.Sub(), right=other)],
+        ):
+            ours, theirs = (one, other) if scope.mentions_program(one) else (other, one)
+            limit = _number(right)
+            if limit is None or scope.mentions_program(theirs) or not is_beside(ours, scope, converted=True):
+                return None
+            expected = _expected(theirs, scope)
+            return _test(
+                ours, Close(expected=expected, relative=0.0, absolute=limit, exclusive=exclusive), scope, rest=theirs
+            )
+    return None
+
+
+def _close_call(node: ast.Call, scope: Scope) -> Split | None:
+    """`math.isclose(f(x), 1.5)`, `numpy.allclose(f(x), [1.5])`; None: some other call, or a form of it that is rare."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name not in ("isclose", "allclose", "array_equal") or len(node.args) < 2:
+        return None
+    root = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    if not isinstance(root, ast.Name) or root.id not in scope.modules:
+        return None
+    one, other, *rest = node.args
+    is_math = name == "isclose" and not (isinstance(node.func, ast.Attribute) and root.id in ("np", "numpy"))
+    ours, theirs = (one, other) if scope.mentions_program(one) else (other, one)
+    if scope.mentions_program(theirs) or not is_beside(ours, scope, converted=True):
+        return None
+    expected = _expected(theirs, scope, as_lists=not is_math)
+    settings = _settings(node, ("rel_tol", "abs_tol") if is_math else ("rtol", "atol"), rest)
+    if is_math:
+        relative, absolute = float(settings.get("rel_tol", 1e-9)), float(settings.get("abs_tol", 0.0))
+        base: Literal["expected", "larger"] = "larger"
+    else:
+        exact = name == "array_equal"
+        relative, absolute = (
+            float(settings.get("rtol", 1e-5 * (not exact))),
+            float(settings.get("atol", 1e-8 * (not exact))),
+        )
+        base = "expected"
+    check = Close(expected=expected, relative=relative, absolute=absolute, relative_to=base)
+    return _test(ours, check, scope, rest=theirs, as_lists=not is_math)
+
+
+def _settings(node: ast.Call, names: Sequence[str], positional: Sequence[ast.expr]) -> dict[str, float]:
+    """Tolerances of a call, by keyword or position; raises `TestsError` for what is none."""
+    given = [*zip(names, positional, strict=False), *((each.arg or "**", each.value) for each in node.keywords)]
+    found: dict[str, float] = {}
+    for name, value in given:
+        number = _number(value)
+        if name not in names or number is None or len(positional) > len(names):
+            raise TestsError(f"a test has a tolerance that cannot be read: {ast.unparse(node):.200}")
+        found[name] = number
+    return found
+
+
+def _truth(node: ast.expr, scope: Scope, *, expected: bool) -> Split:
+    # `not` cannot be replaced by the program, `bool` can.
+    return _test(node, Truth(expected=expected), scope, source=f"not not ({ast.unparse(node)})")
+
+
+def _test(
+    node: ast.expr,
+    check: Check,
+    scope: Scope,
+    *,
+    rest: ast.expr | None = None,
+    source: str | None = None,
+    as_lists: bool = False,
+) -> Split:
+    if rest is not None:
+        keep_apart(node, rest, scope)
+    source = _AS_LISTS.format(ast.unparse(node)) if as_lists else source
+    setup, imports = scope.setup(node, beside=True)
+    run = ExpressionRun(expression=source or ast.unparse(node), setup=setup)
+    return Test(runs=(run,), check=check), imports
+
+
+def _shell(node: ast.expr, scope: Scope) -> Split:
+    """The assertion with the program's parts replaced by names, to be evaluated apart with their values."""
+    finder = _Holes(scope)
+    rest = finder.visit(copy.deepcopy(node))
+    names = {f"_value_{index}_" for index in range(len(finder.parts))}
+    outside = Scope(lines=scope.lines, own=scope.own | names, results=scope.results - names, modules=scope.modules)
+    if not finder.parts or outside.mentions_program(rest):
+        raise TestsError(f"a test mixes the program with what is expected of it: assert {ast.unparse(node):.300}")
+    runs: list[ExpressionRun] = []
+    imports: list[str] = []
+    for part in finder.parts:
+        keep_apart(part, rest, scope)
+        setup, imported = scope.setup(part, beside=True)
+        runs.append(ExpressionRun(expression=ast.unparse(part), setup=setup))
+        imports += imported
+    setup, _ = outside.setup(rest, beside=False)
+    return Test(runs=tuple(runs), check=Shell(expression=ast.unparse(rest), setup=setup)), tuple(imports)
+
+
+class _Holes(ast.NodeTransformer):
+    """Replaces the largest parts that run beside the program."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.parts: list[ast.expr] = []
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Await):
+            raise TestsError(f"a test awaits something: {ast.unparse(node):.200}")
+        if isinstance(node, ast.expr) and is_beside(node, self.scope, converted=False):
+            if is_object(node, self.scope):
+                raise TestsError(f"a test needs an object of the program's own outside of it: {ast.unparse(node):.200}")
+            self.parts.append(node)
+            return ast.Name(f"_value_{len(self.parts) - 1}_", ast.Load())
+        return super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):  # the value goes out, not a method of it
+            node.func.value = self.visit(node.func.value)
+        else:
+            node.func = self.visit(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
+        node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node  # what is called later, or for each item, is no value
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_Lambda  # type: ignore[assignment]
+
+
+def _expected(node: ast.expr, scope: Scope, *, as_lists: bool = False) -> Any:
+    """An expected value: read off where it is written out, else evaluated later and apart."""
+    if isinstance(node, ast.Name) and node.id in scope.literals:
+        node = scope.literals[node.id]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        source = _AS_LISTS.format(ast.unparse(node)) if as_lists else ast.unparse(node)
+        return Later(ExpressionRun(expression=source, setup=scope.setup(node, beside=False)[0]))
+
+
+def _number(node: ast.expr) -> float | None:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.BinOp(left=ast.Constant(value=int() | float() as base), op=ast.Pow(), right=exponent):
+            power = _number(exponent)
+            return None if power is None or abs(power) > 300 or not base else float(base**power)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = _number(operand)
+            return None if number is None else -number
+    return None

@@ -1,0 +1,224 @@
+"""What the names of a test mean: the program's, the test's own, or a value computed with the program.
+
+The statements before an assertion are kept as lines, and each side of the assertion gets those that it needs, and no
+other: a line with an expected answer never runs beside the program unless the test itself passes that to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from grpo_rewards_code.problem.types import TestsError
+
+__all__ = ["Line", "Scope", "free_names", "is_literal", "keep_apart"]
+
+_BUILTINS = frozenset(vars(builtins))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement before an assertion."""
+
+    source: str
+    binds: frozenset[str]
+    """Names it gives a value."""
+    touches: frozenset[str]
+    """Names whose value it may change."""
+    uses: frozenset[str]
+    """Names it reads."""
+    is_import: bool = False
+    holds_rows: bool = False
+    """Whether a list or mapping is written out in it, in which answers may stand beside inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that a statement sees. Never changed: `bind` and its kin give another one."""
+
+    lines: tuple[Line, ...] = ()
+    own: frozenset[str] = frozenset()
+    """Names that the test code gives a value without the program."""
+    results: frozenset[str] = frozenset()
+    """Names whose value the program made."""
+    objects: frozenset[str] = frozenset()
+    """Those of them that are objects of a class of the program."""
+    modules: frozenset[str] = frozenset()
+    """Own names that were imported."""
+    helpers: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    """Own functions and classes -> whether they hold assertions."""
+    literals: Mapping[str, ast.expr] = field(default_factory=dict, hash=False)
+    """Own names whose value is written out -> that."""
+    aliases: Mapping[str, ast.expr] = field(default_factory=dict, hash=False)
+    """Names of expressions that mix the program with other things -> the expression, to be put in their place."""
+
+    def is_program(self, name: str) -> bool:
+        """Whether a name is the program's, or was made by it."""
+        return name in self.results or not (name in self.own or name in _BUILTINS)
+
+    def mentions_program(self, node: ast.AST) -> bool:
+        """Whether something of the program is in an expression or statement."""
+        return any(self.is_program(name) for name in free_names(node))
+
+    def with_import(self, source: str, names: Iterable[str]) -> Scope:
+        """After an import of something that is not the program."""
+        bound = frozenset(names)
+        line = Line(source, bound, frozenset(), frozenset(), is_import=True)
+        return replace(
+            self,
+            lines=(*self.lines, line),
+            own=self.own | bound,
+            results=self.results - bound,
+            modules=self.modules | bound,
+        )
+
+    def with_tool(self, names: Iterable[str]) -> Scope:
+        """After an import of a test library, which nothing but the forms of assertions needs."""
+        bound = frozenset(names)
+        return replace(self, own=self.own | bound, results=self.results - bound, modules=self.modules | bound)
+
+    def with_line(
+        self,
+        node: ast.stmt,
+        binds: Collection[str],
+        *,
+        by_program: bool,
+        touches: Collection[str] = (),
+        is_object: bool = False,
+    ) -> Scope:
+        """After a statement; `by_program`: what it binds and touches is the program's work from here on."""
+        bound, touched = frozenset(binds), frozenset(touches) - self.modules - self.helpers.keys()
+        rows = any(isinstance(each, ast.List | ast.Tuple | ast.Dict | ast.Set) for each in ast.walk(node))
+        is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        uses = free_names(node) | bound
+        line = Line(ast.unparse(node), bound, touched, uses, holds_rows=rows and not is_definition)
+        known = {name: value for name, value in self.literals.items() if name not in bound | touched}
+        return replace(
+            self,
+            lines=(*self.lines, line),
+            own=self.own | bound if not by_program else self.own - bound - touched,
+            results=self.results | bound | touched if by_program else self.results - bound,
+            objects=self.objects | bound if is_object else self.objects - bound,
+            literals=known,
+            aliases={name: value for name, value in self.aliases.items() if name not in bound},
+        )
+
+    def with_literal(self, name: str, value: ast.expr) -> Scope:
+        """After `name = value`, written out."""
+        node = ast.Assign(targets=[ast.Name(name, ast.Store())], value=value, lineno=1)
+        after = self.with_line(node, {name}, by_program=False)
+        return replace(after, literals={**after.literals, name: value})
+
+    def with_alias(self, name: str, value: ast.expr) -> Scope:
+        """After `name = value`, where the value mixes the program with other things."""
+        after = replace(self, own=self.own - {name}, results=self.results - {name})
+        return replace(after, aliases={**self.aliases, name: value})
+
+    def with_helper(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Scope:
+        """After the definition of a function or class of the test code."""
+        after = self.with_line(node, {node.name}, by_program=False)
+        asserts = any(isinstance(each, ast.Assert) for each in ast.walk(node))
+        return replace(after, helpers={**self.helpers, node.name: asserts})
+
+    def setup(self, node: ast.AST, *, beside: bool) -> tuple[str, tuple[str, ...]]:
+        """The statements that an expression needs, as source, and the imports among them.
+
+        Raises `TestsError` when it is to be evaluated apart and needs something of the program.
+        """
+        kept, needed = self.needed(node)
+        if not beside and (mixed := sorted(name for name in needed if self.is_program(name))):
+            raise TestsError(f"a test expects something that only the program has: {', '.join(mixed)}")
+        imports = tuple(line.source for line in kept if line.is_import)
+        return "\n".join(line.source for line in kept), imports
+
+    def needed(self, node: ast.AST) -> tuple[list[Line], frozenset[str]]:
+        """The lines that an expression needs, in order, and the names that these and it read."""
+        names = set(free_names(node))
+        kept: list[Line] = []
+        for line in reversed(self.lines):
+            if line.binds & names or line.touches & names:
+                kept.append(line)
+                names |= line.uses | line.touches
+        kept.reverse()
+        return kept, frozenset(names)
+
+
+def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope) -> None:
+    """Raise `TestsError` when the program's part of a test takes its input out of something that holds the answer too.
+
+    A list that is passed to the program as it is may be needed on both sides: `f(xs) == sorted(xs)`.
+    """
+    passed = _names_as_they_are(part) - _names_as_they_are(rest, inside_subscripts=True)
+    ours, _ = scope.needed(part)
+    theirs, _ = scope.needed(rest)
+    for line in theirs:
+        if line.holds_rows and line in ours and not line.binds <= passed:
+            names = ", ".join(sorted(line.binds))
+            raise TestsError(f"a test takes its input and its answer out of the same thing: {names}")
+
+
+def _names_as_they_are(node: ast.AST, *, inside_subscripts: bool = False) -> set[str]:
+    """Names read outside subscripts and attributes; or those read inside of them."""
+    inside = {
+        name.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Subscript | ast.Attribute)
+        for name in ast.walk(each.value)
+        if isinstance(name, ast.Name)
+    }
+    return inside if inside_subscripts else set(free_names(node)) - inside
+
+
+def free_names(node: ast.AST) -> frozenset[str]:
+    """The names that an expression or statement reads from outside itself."""
+    return frozenset(_reads(node))
+
+
+def _reads(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            yield name
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            inner = {each.id for g in node.generators for each in ast.walk(g.target) if isinstance(each, ast.Name)}
+            yield from (name for child in ast.iter_child_nodes(node) for name in _reads(child) if name not in inner)
+        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
+            arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            body = node.body if isinstance(node.body, list) else [node.body]
+            local = arguments | _stored(body)
+            yield from (name for child in body for name in _reads(child) if name not in local)
+            yield from (
+                name for default in [*node.args.defaults, *node.args.kw_defaults] if default for name in _reads(default)
+            )
+        case _:
+            yield from (name for child in ast.iter_child_nodes(node) for name in _reads(child))
+
+
+def _stored(body: Iterable[ast.AST]) -> set[str]:
+    names: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                names.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                names.add(node.name)
+    return names
+
+
+def is_literal(node: ast.AST) -> bool:
+    """Whether an expression is written out: constants in lists, tuples, sets and dicts."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=ast.Constant()):
+            return True
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+            return all(map(is_literal, items))
+        case ast.Dict(keys=keys, values=values):
+            return all(key is not None and is_literal(key) for key in keys) and all(map(is_literal, values))
+    return False

@@ -1,0 +1,230 @@
+"""Compares what came back from a program with what a test expects. Runs in the trainer, on plain data only.
+
+Values are exact built-in types (`executor/values.py`), so `==` runs no code of the program; an `Opaque` equals nothing.
+
+Text: trailing blanks, trailing empty lines and line ends don't count. Everything else counts, but for numbers: where
+the expected line holds only numbers, blanks between them don't count, and one with a fraction or exponent is met within
+a tolerance. Whole numbers are exact, of any size.
+
+Place in the flow: job → run results → **comparison** → score.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from grpo_rewards_code.problem.types import Close, Style
+
+__all__ = ["Tolerance", "is_close", "same_items", "same_text", "same_value"]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_LONGEST_NUMBER = 400
+_WHOLE = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How far a number with a fraction may be off."""
+
+    relative: float = 1e-6
+    absolute: float = 1e-9
+
+    def allows(self, actual: float, expected: float) -> bool:
+        """Whether two finite numbers are the same within the tolerance."""
+        return abs(actual - expected) <= self.absolute + self.relative * abs(expected)
+
+
+def same_text(actual: str, expected: str, tolerance: Tolerance, *, unordered: bool = False) -> bool:
+    """Whether a printed text is the expected one."""
+    ours, theirs = _lines(actual), _lines(expected)
+    if len(ours) != len(theirs):
+        return False
+    if unordered:
+        return _same_unordered(ours, theirs, lambda one, other: _same_line(one, other, tolerance))
+    return all(_same_line(one, other, tolerance) for one, other in zip(ours, theirs, strict=True))
+
+
+def same_value(
+    actual: object, expected: object, tolerance: Tolerance, *, style: Style, unordered: bool = False
+) -> bool:
+    """Whether a value is the expected one; numbers with a fraction within the tolerance."""
+    try:
+        if unordered and isinstance(actual, list | tuple | set | frozenset) and isinstance(expected, list | tuple):
+            return same_items(list(actual), expected, lambda one, other: _same(one, other, tolerance, style))
+        return _same(actual, expected, tolerance, style)
+    except RecursionError:
+        return False
+
+
+def same_items(actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
+    """Whether two lists hold the same items in any order."""
+    return len(actual) == len(expected) and _same_unordered(actual, expected, same)
+
+
+def is_close(actual: object, check: Close, expected: object) -> bool:
+    """Whether a number, or each number of a list or mapping, is close to the expected one."""
+    try:
+        return _is_close(actual, check, expected)
+    except RecursionError:
+        return False
+
+
+def _is_close(actual: Any, check: Close, expected: Any) -> bool:
+    if isinstance(expected, list | tuple):
+        return (
+            isinstance(actual, list | tuple)
+            and len(actual) == len(expected)
+            and all(_is_close(one, check, other) for one, other in zip(actual, expected, strict=True))
+        )
+    if isinstance(expected, Mapping):
+        return (
+            isinstance(actual, Mapping)
+            and actual.keys() == expected.keys()
+            and all(_is_close(actual[key], check, value) for key, value in expected.items())
+        )
+    if not _is_number(actual) or not _is_number(expected):
+        return type(actual) is type(expected) and actual == expected
+    if actual == expected:
+        return not check.exclusive or check.absolute > 0 or check.relative > 0
+    return _within(actual, expected, check)
+
+
+def _within(actual: Any, expected: Any, check: Close) -> bool:
+    base = abs(expected) if check.relative_to == "expected" else max(abs(actual), abs(expected))
+    try:
+        difference, limit = abs(actual - expected), max(check.absolute, check.relative * base)
+    except OverflowError:
+        return False
+    if not math.isfinite(difference):
+        return False
+    return bool(difference < limit if check.exclusive else difference <= limit)
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _same_line(actual: str, expected: str, tolerance: Tolerance) -> bool:
+    if actual == expected:
+        return True
+    ours, theirs = actual.split(), expected.split()
+    if len(ours) != len(theirs) or not all(map(_number_text, theirs)):
+        return False
+    return all(_same_number(one, other, tolerance) for one, other in zip(ours, theirs, strict=True))
+
+
+def _same_number(actual: str, expected: str, tolerance: Tolerance) -> bool:
+    if actual == expected:
+        return True
+    if _WHOLE.fullmatch(expected) or not _number_text(actual):
+        return False
+    ours, theirs = float(actual), float(expected)
+    return math.isfinite(ours) and math.isfinite(theirs) and tolerance.allows(ours, theirs)
+
+
+def _number_text(text: str) -> bool:
+    return (len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text) is not None) or _WHOLE.fullmatch(text) is not None
+
+
+def _same(actual: Any, expected: Any, tolerance: Tolerance, style: Style) -> bool:
+    if isinstance(expected, float) or (isinstance(actual, float) and isinstance(expected, complex)):
+        return _same_float(actual, expected, tolerance)
+    if isinstance(expected, list | tuple):
+        kinds = (list, tuple) if style == "json" else type(expected)
+        return (
+            isinstance(actual, kinds)
+            and len(actual) == len(expected)
+            and all(_same(one, other, tolerance, style) for one, other in zip(actual, expected, strict=True))
+        )
+    if isinstance(expected, Mapping):
+        return isinstance(actual, Mapping) and _same_mapping(actual, expected, tolerance, style)
+    if isinstance(expected, AbstractSet) and style == "python":
+        return isinstance(actual, AbstractSet) and (
+            actual == expected or same_items(list(actual), list(expected), lambda a, b: _same(a, b, tolerance, style))
+        )
+    return bool(actual == expected)
+
+
+def _same_float(actual: Any, expected: Any, tolerance: Tolerance) -> bool:
+    if not _is_number(actual) or isinstance(actual, bool):
+        return bool(actual == expected)
+    if actual == expected:
+        return True
+    try:
+        ours = float(actual)
+    except (OverflowError, TypeError):
+        return False
+    if isinstance(expected, complex) or not math.isfinite(ours) or not math.isfinite(expected):
+        return math.isnan(ours) and isinstance(expected, float) and math.isnan(expected)
+    return tolerance.allows(ours, expected)
+
+
+def _same_mapping(actual: Mapping[Any, Any], expected: Mapping[Any, Any], tolerance: Tolerance, style: Style) -> bool:
+    if style == "json":
+        ours = {_json_key(key): value for key, value in actual.items()}
+        if len(ours) < len(actual):
+            return False
+        actual, expected = ours, {_json_key(key): value for key, value in expected.items()}
+    return actual.keys() == expected.keys() and all(
+        _same(actual[key], value, tolerance, style) for key, value in expected.items()
+    )
+
+
+def _json_key(key: object) -> object:
+    """A key as JSON writes it."""
+    match key:
+        case bool():
+            return "true" if key else "false"
+        case None:
+            return "null"
+        case int() | float():
+            return str(key) if not isinstance(key, int) or abs(key) < 10**4000 else key
+    return key
+
+
+def _same_unordered(actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
+    """Matches items one by one. Exact twins go first, so that only what differs is compared pairwise."""
+    rest = list(expected)
+    odd = []
+    keyed: dict[str, list[int]] = {}
+    for index, item in enumerate(rest):
+        keyed.setdefault(_spelled(item), []).append(index)
+    used: set[int] = set()
+    for item in actual:
+        twins = keyed.get(_spelled(item))
+        if twins:
+            used.add(twins.pop())
+        else:
+            odd.append(item)
+    left = [item for index, item in enumerate(rest) if index not in used]
+    if len(odd) != len(left) or len(odd) > _MOST_ODD:
+        return False
+    for item in odd:
+        place = next((index for index, other in enumerate(left) if same(item, other)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _spelled(item: object) -> str:
+    try:
+        return repr(item)
+    except (ValueError, RecursionError):  # a number of more digits than Python writes
+        return f"number {id(item)}"
+
+
+_MOST_ODD = 2000
+"""Items without an exact twin are compared pairwise; more of them cost too much, and are not the same list."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | complex)

@@ -1,0 +1,132 @@
+"""Tests that are pairs of input and output: standard input and output, or calls of one function.
+
+{"fn_name": …, "inputs": […], "outputs": […]}            APPS, TACO
+[{"input": …, "output": …, "testtype": …}, …]            LiveCodeBench, open-r1
+{"input": […], "output": […]}                            CodeContests
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grpo_rewards_code.executor.types import CallRun, StdinRun
+from grpo_rewards_code.problem.json_text import parse_json
+from grpo_rewards_code.problem.types import Equal, Output, Problem, Test, TestsError
+
+__all__ = ["call_test", "from_case_list", "from_columns_of_cases", "stdin_test"]
+
+_STDIN = ("stdin", "stdin_stdout", "input-output", "")
+_CALLS = ("functional", "function_call", "function")
+
+
+def stdin_test(given: object, outputs: Sequence[object], *, unordered: bool = False) -> Test:
+    """A test of a script. A list of lines stands for these lines."""
+    texts = tuple(_text(output, "output") for output in outputs)
+    return Test(runs=(StdinRun(stdin=_text(given, "input")),), check=Output(any_of=texts, unordered=unordered))
+
+
+def call_test(
+    function: str, arguments: Sequence[object], outputs: Sequence[object], *, unordered: bool = False
+) -> Test:
+    """A test of a function, or of a method of `Solution`."""
+    run = CallRun(function=function, arguments=tuple(arguments))
+    return Test(runs=(run,), check=Equal(any_of=tuple(outputs), style="json", unordered=unordered))
+
+
+def from_columns_of_cases(tests: Mapping[str, Any]) -> Problem:
+    """APPS and TACO: inputs and outputs in two lists, for a script or for the function `fn_name`."""
+    inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
+    if not isinstance(inputs, list) or not isinstance(outputs, list):
+        raise TestsError("its inputs and outputs are not two lists")
+    if len(inputs) != len(outputs):
+        raise TestsError(f"it has {len(inputs)} inputs and {len(outputs)} outputs")
+    if not inputs:
+        raise TestsError("its list of tests is empty")
+    function = tests.get("fn_name")
+    if not function:
+        pairs = zip(inputs, outputs, strict=True)
+        return Problem(tests=tuple(stdin_test(given, [output]) for given, output in pairs))
+    name = _function(function)
+    if not all(isinstance(given, list) for given in inputs):
+        raise TestsError(f"an input for {name} is not a list of arguments")
+    # Most rows wrap each output in a list of its own; whether it is that, or a value, cannot be seen.
+    wrapped = all(isinstance(output, list) and len(output) == 1 for output in outputs)
+    return Problem(
+        tests=tuple(
+            call_test(name, [_with_whole_keys(each) for each in given], [output[0], output] if wrapped else [output])
+            for given, output in zip(inputs, outputs, strict=True)
+        ),
+        names=frozenset({name, "Solution"}),
+    )
+
+
+def from_case_list(cases: Sequence[object], *, function: object = None) -> Problem:
+    """LiveCodeBench and open-r1: a list of cases, each for a script or for a function."""
+    if not cases:
+        raise TestsError("its list of tests is empty")
+    tests: list[Test] = []
+    names: set[str] = set()
+    for case in cases:
+        if not isinstance(case, Mapping) or "input" not in case or "output" not in case:
+            raise TestsError(f"a test is not an object with input and output: {case!r:.120}")
+        kind = str(case.get("testtype") or case.get("type") or "").lower()
+        called = case.get("fn_name") or case.get("func_name") or function
+        if kind in _CALLS or (kind not in _STDIN and called) or (not kind and case.get("fn_name")):
+            name = _function(called)
+            names |= {name, "Solution"}
+            tests.append(call_test(name, _arguments(case["input"]), [_value(case["output"])]))
+        elif kind in _STDIN:
+            tests.append(stdin_test(case["input"], [case["output"]]))
+        else:
+            raise TestsError(f"a test has the type {kind!r}, which is not known")
+    return Problem(tests=tuple(tests), names=frozenset(names))
+
+
+def _text(value: object, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(line, str | int | float) for line in value):
+        return "\n".join(map(str, value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise TestsError(f"an {what} is neither a text nor a list of lines: {value!r:.120}")
+
+
+def _function(name: object) -> str:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise TestsError(f"a test calls a function, and its name is {name!r:.60}")
+    return name
+
+
+def _arguments(given: object) -> list[object]:
+    """One JSON value a line, or a list of the arguments."""
+    if isinstance(given, list):
+        return given
+    if not isinstance(given, str):
+        raise TestsError(f"the arguments of a call are neither lines of JSON nor a list: {given!r:.120}")
+    return [_value(line) for line in given.split("\n") if line.strip()]
+
+
+def _value(text: object) -> object:
+    """A value that is written as JSON, or as Python where it is not JSON."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return parse_json(text)
+    except TestsError as error:
+        try:
+            return ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise TestsError(f"a value of a call is neither JSON nor Python: {text!r:.120}") from error
+
+
+def _with_whole_keys(value: object) -> object:
+    """An argument that is an object whose keys are whole numbers: JSON made texts of them."""
+    if not isinstance(value, Mapping) or not value:
+        return value
+    try:
+        return {int(key): each for key, each in value.items()}
+    except ValueError:
+        return value

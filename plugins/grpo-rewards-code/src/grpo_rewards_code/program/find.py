@@ -1,0 +1,124 @@
+"""Finds the program in a completion: the last fenced one, or what stands there without a fence.
+
+At most a few texts are parsed, to tell programs from other blocks; nothing is compiled or executed. Time grows with the
+length of the completion, whatever it holds.
+
+Place in the flow: **completion → program**, row → problem → job → run results → comparison → score.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import warnings
+from collections.abc import Collection, Sequence
+
+from grpo_rewards_code.program.answer import answer_part
+from grpo_rewards_code.program.fences import Fence, fences
+
+__all__ = ["find_program", "parse"]
+
+_MAX_PARSED_CHARACTERS = 200_000
+"""Longer texts are not parsed to choose between them."""
+_CODE_START = re.compile(
+    r"(import|from|def|class|async|for|while|if|try|with|print|raise|pass)\b|[@#]|[A-Za-z_][\w.\[\], ]*(=|\()"
+)
+_SESSION = (">>>", "$ ", "In [")
+_MAX_CUTS = 12
+
+
+def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: bool = False) -> str | None:
+    """The program that a completion answers with; None where there is none.
+
+    `wanted` are names that the tests call: of several blocks, the last that defines one of them is taken, else the
+    last. `in_thought`: the prompt has already opened the thinking.
+    """
+    plain = completion.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    text = answer_part(plain, in_thought=in_thought)
+    if text is None:
+        return None
+    blocks = fences(text)
+    program = _chosen(blocks, wanted) if blocks else _unfenced(text)
+    return program if program and program.strip() else None
+
+
+def parse(text: str) -> ast.Module | SyntaxError | None:
+    """The syntax tree of a text, or the error that it has; None when it is too long or too deep to say."""
+    if len(text) > _MAX_PARSED_CHARACTERS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, MemoryError, RecursionError):
+        return None
+
+
+def _chosen(blocks: Sequence[Fence], wanted: Collection[str]) -> str:
+    """The last block that is a program: marked as Python, else unmarked and looking like one, else any."""
+    python = [block.content for block in blocks if block.is_python]
+    plain = [block.content for block in blocks if not block.language]
+    for texts in (python, [text for text in plain if _looks_like_program(text)], plain):
+        programs = [text for text in texts if not text.lstrip().startswith(_SESSION)]
+        if any(text.strip() for text in programs):
+            return _last_that_defines(programs, wanted)
+    return python[-1] if python else blocks[-1].content
+
+
+def _last_that_defines(programs: Sequence[str], wanted: Collection[str]) -> str:
+    if len(programs) > 1 and wanted:
+        for text in reversed(programs):
+            if not _defined(text).isdisjoint(wanted):
+                return text
+    return programs[-1]
+
+
+def _defined(text: str) -> set[str]:
+    """Names that a program defines, methods of its classes included."""
+    tree = parse(text)
+    names: set[str] = set()
+    for node in ast.walk(tree) if isinstance(tree, ast.Module) else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def _looks_like_program(text: str) -> bool:
+    """Whether a text without a mark is Python that does something; sample input and output are not."""
+    tree = parse(text)
+    if tree is None:
+        return bool(text)
+    return isinstance(tree, ast.Module) and any(
+        not isinstance(statement, ast.Expr) or isinstance(statement.value, ast.Call) for statement in tree.body
+    )
+
+
+def _unfenced(text: str) -> str | None:
+    """A program that stands in the text without a fence, with sentences before or after it."""
+    lines = textwrap.dedent(text.strip("\n")).split("\n")
+    if len(lines) == 1 and isinstance(parse(lines[0].strip("` ")), ast.Module):
+        return lines[0].strip("` ")
+    start = _next_code(lines, 0)
+    for _ in range(_MAX_CUTS):
+        if start is None:
+            return None
+        lines = lines[start:]
+        tree = parse("\n".join(lines))
+        if not isinstance(tree, SyntaxError):
+            return "\n".join(lines)
+        broken = tree.lineno or 1
+        start = 0
+        if broken > 1:
+            lines = lines[: broken - 1]
+        else:
+            start = _next_code(lines, 1)
+    return None
+
+
+def _next_code(lines: Sequence[str], first: int) -> int | None:
+    return next((index for index in range(first, len(lines)) if _CODE_START.match(lines[index])), None)

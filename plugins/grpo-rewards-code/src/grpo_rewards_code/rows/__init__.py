@@ -1,0 +1,1 @@
+"""Rows of the well-known programming datasets as samples."""
