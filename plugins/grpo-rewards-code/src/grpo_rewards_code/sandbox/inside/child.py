@@ -10,6 +10,7 @@ import json
 import math
 import os
 import resource
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -52,6 +53,7 @@ def become_program(
         in_namespaces: whether processes are counted for it alone, and `/tmp` is its own.
     """
     set_dumpable(True)  # the zygote is not, and so it could not open its own files in /proc
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in any interpreter
     os.setsid()
     os.chdir("/tmp" if in_namespaces else "/")
     write_text("/proc/self/oom_score_adj", "1000")  # when the machine runs out of memory, this goes first

@@ -45,6 +45,8 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
     site.setquit()  # the interpreter was started without `site`, whose builtins programs use
     site.sethelper()
     threading.stack_size(_THREAD_STACK_BYTES)
+    # A first process of a PID namespace is immune to signals from inside, but for those it handles.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     set_dumpable(False)
     confine = _confinement(configuration["mode"], configuration["readable"])
     gc.collect()
