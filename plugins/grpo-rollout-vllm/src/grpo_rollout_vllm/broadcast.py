@@ -8,7 +8,8 @@ Place in the flow: spool → **broadcast** → a server's workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
@@ -20,6 +21,8 @@ from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
 __all__ = ["Broadcast", "TensorFact"]
+
+_TICK_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,24 @@ class Broadcast:
 
     @classmethod
     def join(cls, host: str, port: int, *, rank: int, members: int, device: torch.device, limit_s: float) -> Broadcast:
-        """The receiving end."""
+        """The receiving end, rank 1 or above."""
         store = TCPStore(host, port, None, is_master=False, timeout=timedelta(seconds=limit_s), wait_for_workers=False)
+        store.set(_arrival(rank), "")
         return cls(store, rank=rank, members=members, device=device, limit_s=limit_s)
+
+    @classmethod
+    def open(
+        cls, store: Any, *, members: int, device: torch.device, limit_s: float, given_up: Callable[[], bool]
+    ) -> Broadcast:
+        """The sending end, once all others are there; raises `RuntimeError` when they do not come in time or
+        `given_up` says that they will not."""
+        until = time.monotonic() + limit_s
+        arrivals = [_arrival(rank) for rank in range(1, members)]
+        while not store.check(arrivals):
+            if given_up() or time.monotonic() > until:
+                raise RuntimeError(f"not all of {members - 1} workers came to take the weights")
+            time.sleep(_TICK_S)
+        return cls(store, rank=0, members=members, device=device, limit_s=limit_s)
 
     def send(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
         """Send each to every other member."""
@@ -93,3 +111,7 @@ class Broadcast:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._group = None
+
+
+def _arrival(rank: int) -> str:
+    return f"grpo-arrived-{rank}"

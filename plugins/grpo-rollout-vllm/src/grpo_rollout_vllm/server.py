@@ -161,7 +161,9 @@ class Server:
         receiver = threading.Thread(target=receive, name=f"weights to {self.url}", daemon=True)
         receiver.start()
         try:
-            with Broadcast(store, rank=0, members=1 + about.members, device=device, limit_s=limit_s) as group:
+            with Broadcast.open(
+                store, members=1 + about.members, device=device, limit_s=limit_s, given_up=lambda: bool(failed)
+            ) as group:
                 group.send(read_tensors(spooled.folder))
         except RuntimeError as error:  # torch's, when an end is gone
             receiver.join(_ASK_LIMIT_S)
