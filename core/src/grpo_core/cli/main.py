@@ -20,7 +20,7 @@ from grpo_core.errors import GrpoError
 
 __all__ = ["build_app", "main", "show_error"]
 
-_MODULES = ("train", "resume", "evaluate", "rollout", "report", "recipe", "datasets", "plugins")
+_MODULES = ("train", "resume", "evaluate", "rollout", "report", "recipe", "datasets", "rewards", "plugins")
 _INTERRUPTED = 130
 
 

@@ -19,7 +19,7 @@ from grpo_core.errors import RewardError
 from grpo_core.types import Completion, RolloutRequest
 from grpo_core.types.reserved import RESERVED_NAMES
 
-__all__ = ["Answer", "Binding", "RunValues", "TrainerState", "bind"]
+__all__ = ["Answer", "Binding", "RunValues", "TrainerState", "bind", "signature_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def bind(function: object, *, name: str, columns: Iterable[str], renames: Mappin
     `renames` maps parameters to columns. Raises `RewardError` with every reason why it cannot be called.
     """
     available = sorted(set(columns) - RESERVED_NAMES)
-    signature = _signature(function, name)
+    signature = signature_of(function, name)
     parameters = signature.parameters.values()
     _refuse_positional(parameters, name)
     takes_rest = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
@@ -146,7 +146,8 @@ def bind(function: object, *, name: str, columns: Iterable[str], renames: Mappin
     return Binding(reserved=tuple(sorted(reserved)), columns=bound)
 
 
-def _signature(function: object, name: str) -> inspect.Signature:
+def signature_of(function: object, name: str) -> inspect.Signature:
+    """Which parameters reward `name` takes; raises `RewardError` for what cannot be called by name."""
     if isinstance(function, type) or not callable(function):
         kind = "a class" if isinstance(function, type) else f"{type(function).__name__}: {function!r:.60}"
         raise RewardError(

@@ -1,0 +1,106 @@
+"""Which column of a dataset holds the right answer, and in which form the reward reads it: found by what it pays.
+
+Rewards want an answer bare, in a box, in tags or in a fence, and datasets call it `solution`, `answer` or `target`.
+Every likely column is written in every form on a few rows; the pair that pays most is taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grpo_core.types import Sample
+
+__all__ = ["FORMS", "Reference", "candidates", "reference_text"]
+
+FORMS: Mapping[str, Callable[[str], str]] = {
+    "bare": lambda text: text,
+    "in \\boxed{}": lambda text: f"\\boxed{{{text}}}",
+    "in <answer>": lambda text: f"<answer>{text}</answer>",
+    "in <answer>, after <think>": lambda text: f"<think></think>\n<answer>{text}</answer>",
+    "in a python fence": lambda text: f"```python\n{text}\n```",
+}
+"""Name -> how an answer is written."""
+
+_NAMES = (
+    *("solution", "answer", "final_answer", "ground_truth", "gold", "reference", "answer_key", "expected_answer"),
+    *("canonical_solution", "gold_standard_solution", "reference_solution", "solutions", "answers"),
+    *("target", "label", "response", "output", "expected"),
+)
+"""What datasets call the right answer, the likeliest first."""
+_ROUTING = ("task", "dataset")
+"""Columns that say which rewards a row is for."""
+_LONGEST = 200
+"""Characters of a value that may be an answer although its column has no well-known name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Where the right answer is, and how to write it."""
+
+    column: str
+    """Of the dataset."""
+    form: str
+    """A key of `FORMS`."""
+
+    def write(self, text: str) -> str:
+        """An answer in this form."""
+        return FORMS[self.form](text)
+
+    def of(self, sample: Sample) -> str | None:
+        """The right answer of a row, as bare text; None: the row has none."""
+        return reference_text(sample.columns.get(self.column))
+
+    def __str__(self) -> str:
+        return f"column {self.column}, {self.form}"
+
+
+def candidates(bound: Iterable[str], columns: Iterable[str], samples: Sequence[Sample]) -> tuple[str, ...]:
+    """The columns that may hold the right answer, the likeliest first; `bound` are those that the reward gets.
+
+    A well-known name is enough, whether the reward gets the column or not: a checker of equations gets the numbers, and
+    the equation is beside them. Where there is none, the short texts and numbers that the reward gets are meant. None
+    for a reward that gets no column: it cannot know the answer.
+    """
+    mine = [name for name in bound if name not in _ROUTING]
+    there = set(columns)
+    if not mine:
+        return ()
+    known = [
+        name for name in _NAMES if name in there and any(reference_text(each.columns.get(name)) for each in samples)
+    ]
+    if known:
+        return tuple(sorted(known, key=lambda name: name not in mine))
+    return tuple(name for name in mine if any(map(_is_short, (sample.columns.get(name) for sample in samples))))
+
+
+def reference_text(value: object) -> str | None:
+    """A cell as the text of an answer: the first of several solutions, a number as it is written; None: no answer."""
+    if isinstance(value, str):
+        several = _list_in(value)
+        return reference_text(several) if several is not None else (value if value.strip() else None)
+    if isinstance(value, bool | int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(reference_text, value)), None) if all(map(_is_text, value)) else str(list(value))
+    return None
+
+
+def _list_in(text: str) -> list[str] | None:
+    """The texts of a JSON list of texts, which is how datasets write several programs."""
+    if not text.lstrip().startswith('["'):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, list) and value and all(map(_is_text, value)) else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and 0 < len(value) <= _LONGEST)
