@@ -16,6 +16,8 @@ def test_any_small_model_folder_trains_on_a_users_own_rows_and_reward(tmp_path: 
     make_workplace(tmp_path, family=family)
     done = grpoctl(tmp_path, *train_arguments("run", "--eval-rows", "2"))
     assert "finished after 4 steps" in done.stdout
+    assert "report: run/report.html" in done.stdout
+    assert (tmp_path / "run/report.html").is_file()
     rows = metrics_of(tmp_path / "run")
     assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
     assert all(isinstance(row["trainer/grad_norm"], float) for row in rows[1:])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grpo_core.errors import GrpoError
 from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint, read_state
+from grpo_core.loop.closing import close_with_report
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite
@@ -81,6 +82,8 @@ def train(
             raise first from error
         ended = outcome(run_dir, progress, status="interrupted" if unfinished(parts, progress) else "finished")
         observers.run_finished(ended)
+    if ranks.is_first and ended.status == "finished":
+        close_with_report(run_dir)
     return ended
 
 
