@@ -131,6 +131,10 @@ def test_in_the_reward_only_k1_follows_the_divergence(estimator: str) -> None:
     assert "in the reward k1 does" in only_warning(settings)
 
 
+def test_in_the_reward_the_default_estimator_needs_no_warning() -> None:
+    assert warnings(ObjectiveSettings(beta=0.01, kl_in="reward"), updates_per_step=1) == []
+
+
 def test_an_entropy_filter_cannot_pick_tokens_of_a_sequence_ratio() -> None:
     assert "picks no tokens" in only_warning(ObjectiveSettings(loss="gspo", top_entropy_share=0.2))
 

@@ -5,9 +5,10 @@ The docstring under a field is its help text, in the documentation and in `grpoc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from grpo_core.recipe.scalars import misread_kind
@@ -217,7 +218,8 @@ class ObjectiveSettings(Section):
     kl_in: Literal["loss", "reward"] = "loss"
     """Where the KL term goes."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
-    """Per-token estimator (Schulman 2020). k1 in the loss has no expected gradient on-policy and is refused."""
+    """Per-token estimator (Schulman 2020); default: k3 in the loss, k1 in the reward. k1 in the loss has no expected
+    gradient on-policy and is refused."""
     entropy_bonus: float = Field(default=0.0, ge=0)
     """The weight of the mean token entropy, which is rewarded."""
     top_entropy_share: float = Field(default=1.0, gt=0, le=1)
@@ -226,6 +228,14 @@ class ObjectiveSettings(Section):
     """Truncated completions leave loss and denominators; they stay in their group's mean and spread."""
     importance: ImportanceSettings = Field(default_factory=ImportanceSettings)
     """Correction for the sampler's own numerics."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _estimator_that_fits(cls, values: object) -> object:
+        """In the reward only k1 follows the gradient of the divergence, so there it is the default."""
+        if isinstance(values, Mapping) and values.get("kl_in") == "reward" and "kl_estimator" not in values:
+            return {**values, "kl_estimator": "k1"}
+        return values
 
 
 class LoraSettings(Section):
