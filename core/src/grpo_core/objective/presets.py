@@ -37,7 +37,7 @@ class Loss:
     """A policy loss with every number filled in."""
 
     source: str
-    """Paper and equation."""
+    """Paper, and equation or section."""
     surrogate: Surrogate
     """What stands for the policy gradient."""
     ratio: RatioLevel = "token"
@@ -83,7 +83,7 @@ PRESETS: Mapping[str, Loss] = MappingProxyType(
         "dapo": _DAPO,
         "bnpo": _DAPO,
         "cispo": Loss(
-            source="MiniMax-M1, arXiv 2506.13585, eq. 4 and 5; cap as in ScaleRL, arXiv 2510.13786",
+            source="MiniMax-M1, arXiv 2506.13585, §3.1; cap as in ScaleRL, arXiv 2510.13786",
             surrogate="cispo",
             denominator="token",
             highest=5.0,

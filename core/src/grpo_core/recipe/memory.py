@@ -18,7 +18,7 @@ Of N ranks each has a share of the sequences. With `sharding: full` of the torch
 (in fp32, which are the masters), gradients, optimiser and reference, and gathers the weights, P b, for the rollout.
 
 Activations are those of a transformer layer whose attention does not keep its scores: Korthikanti et al. 2022,
-arXiv 2205.05198, §4.1, eq. 2, 34 bytes for each 2-byte value of hidden state. Weights, masters, optimiser and
+arXiv 2205.05198, §4.1, 34 bytes for each 2-byte value of hidden state. Weights, masters, optimiser and
 reference stay; the KV cache lives during the rollout; gradients, activations and logits live during the update.
 """
 
