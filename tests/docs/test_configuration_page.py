@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+import typer
 
 from grpo_core.cli.flags import FLAGS, flags_table
+from grpo_core.cli.main import build_app
 from grpo_core.recipe.manual import settings, settings_tables
 from grpo_core.recipe.schema import Recipe
 
@@ -34,6 +37,14 @@ def test_every_flag_is_a_setting_and_has_a_name_of_its_own() -> None:
     paths = {setting.path for setting in settings()} | {"rewards", "rewards.*.weight", "dataset.mix.*.weight"}
     assert {".".join(flag.path) for flag in FLAGS} <= paths
     assert len({flag.name for flag in FLAGS}) == len({flag.path for flag in FLAGS}) == len(FLAGS)
+
+
+def test_every_option_of_train_is_on_the_page() -> None:
+    text = _PAGE.read_text(encoding="utf-8")
+    train = cast(Any, typer.main.get_command(build_app())).commands["train"]
+    options = [option for parameter in train.params for option in parameter.opts]
+    assert "--nproc-per-node" in options
+    assert [option for option in options if f"`{option}" not in text] == []
 
 
 def test_the_example_on_the_page_is_a_recipe() -> None:
