@@ -58,6 +58,14 @@ def test_a_recipe_is_shown_as_it_is_written() -> None:
     assert "recipes/countdown-qwen2.5-3b.yaml" in done.stderr
 
 
+def test_a_recipe_that_needs_its_folder_says_so_in_the_copy() -> None:
+    done = _recipe("show", "countdown-tiny")
+    assert done.stdout.startswith("# Relative paths in this recipe start at its own folder: a copy elsewhere does not")
+    assert "begins with `extends: countdown-tiny` and" in done.stdout
+    Path("mine.yaml").write_text("extends: countdown-tiny\nrun: {steps: 2}\n", encoding="utf-8")
+    assert _recipe("check", "mine.yaml").exit_code == 0
+
+
 def test_a_sound_recipe_is_said_to_be_sound() -> None:
     done = _recipe("check", "r.yaml")
     assert done.exit_code == 0, done.exception

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from grpo_core.errors import PluginError, RecipeError, UnknownComponent
 from grpo_core.plugins.specs import RecipeSpec
-from grpo_core.recipe.files import is_file_reference, locate_recipe, read_recipe, registered_recipe
+from grpo_core.recipe.files import (
+    depends_on_its_folder,
+    is_file_reference,
+    locate_recipe,
+    read_recipe,
+    registered_recipe,
+)
 from grpo_core.recipe.layers import Layer
 from grpo_core.recipe.validate import validate
 from tests.core.recipe.fakes import fake_host
@@ -118,6 +124,23 @@ def test_a_recipe_that_a_plugin_ships_is_found_in_its_package() -> None:
     file = registered_recipe("boxed", catalog=fake_host(spec).catalog)
     assert file.name == "files.py"
     assert file.is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "depends"),
+    [
+        ("model: acme/tiny\ndataset: hf:acme/sums\nrewards: [brevity]\n", False),
+        ("model: /data/model\nextends: acme\nrun: {directory: runs/a}\n", False),
+        ("model: ./tiny\n", True),
+        ("dataset: {mix: [sums, rows.jsonl]}\n", True),
+        ("dataset: {system: ./no_such.txt}\n", True),
+        ("rewards: [{use: './mine.py:f'}]\n", True),
+        ("extends: ./base.yaml\n", True),
+    ],
+)
+def test_relative_paths_tie_a_recipe_to_its_folder(tmp_path: Path, text: str, depends: bool) -> None:
+    (tmp_path / "r.yaml").write_text(text, encoding="utf-8")
+    assert depends_on_its_folder(tmp_path / "r.yaml") is depends
 
 
 @pytest.mark.parametrize(("package", "path"), [("grpo_core.recipe", "no.yaml"), ("no_such_package", "a.yaml")])

@@ -15,6 +15,10 @@ __all__ = ["register"]
 
 _app = typer.Typer(no_args_is_help=True, help="Recipes: the settings of a run in a file.")
 
+_FOLDER_NOTE = """\
+# Relative paths in this recipe start at its own folder: a copy elsewhere does not find what they lead to.
+# Instead of a copy, write a recipe that begins with `extends: {name}` and says what is different."""
+
 _RecipeArgument = Annotated[str, typer.Argument(help="A recipe file, or the name of a recipe.", metavar="FILE|NAME")]
 
 
@@ -42,10 +46,12 @@ def list_recipes(plugin: PluginFiles = None, as_json: JsonFlag = False) -> None:
 @_app.command("show")
 def show(name: Annotated[str, typer.Argument(help="The name of a recipe.")], plugin: PluginFiles = None) -> None:
     """The file of a recipe, to read or to copy: grpoctl recipe show NAME > my.yaml."""
-    from grpo_core.recipe.files import registered_recipe
+    from grpo_core.recipe.files import depends_on_its_folder, registered_recipe
 
     file = registered_recipe(name, catalog=load_plugins(plugin).catalog)
     stderr.print(f"# {file}", markup=False)
+    if depends_on_its_folder(file):
+        typer.echo(_FOLDER_NOTE.format(name=name))
     typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 

@@ -18,7 +18,14 @@ from grpo_core.plugins.specs import RecipeSpec
 from grpo_core.recipe.layers import Layer, make_layer, merge
 from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
 
-__all__ = ["FindRecipe", "is_file_reference", "locate_recipe", "read_recipe", "registered_recipe"]
+__all__ = [
+    "FindRecipe",
+    "depends_on_its_folder",
+    "is_file_reference",
+    "locate_recipe",
+    "read_recipe",
+    "registered_recipe",
+]
 
 FindRecipe = Callable[[str], Path]
 """Gives the file of a registered recipe; raises `UnknownComponent` for a name nothing registers."""
@@ -59,6 +66,21 @@ def read_recipe(file: Path, *, find: FindRecipe) -> Layer:
     registered name in `extends`.
     """
     return _read_chain(file, find, ())
+
+
+def depends_on_its_folder(file: Path) -> bool:
+    """Whether a recipe has relative paths, so that a copy of it elsewhere would not find what they lead to.
+
+    Raises RecipeError when it cannot be read.
+    """
+    values = _parse(file).value
+    extends = values.pop("extends", None)
+    one, other = (make_layer(values, {}, base=Path(base)) for base in ("/a", "/b"))
+    return (
+        (isinstance(extends, str) and is_file_reference(extends))
+        or one.values != other.values
+        or one.problems != other.problems
+    )
 
 
 def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
