@@ -79,8 +79,12 @@ def test_a_source_makes_the_rows_of_each_split_with_options_and_seed() -> None:
 def test_a_source_gives_the_first_rows_because_it_drew_them_already() -> None:
     assert [row.columns["a"] for row in read_rows(sums("acme/sums#2"), split="train", seed=0)] == [0, 1]
     assert [row.columns["a"] for row in read_rows(sums("acme/sums#2"), split="evaluation", seed=0)] == [1000, 1001]
-    with pytest.raises(DataError, match="9 rows are asked for, and there are 8"):
-        read_rows(sums("acme/sums#9"), split="train", seed=0)
+    with pytest.raises(DataError, match="9 rows are asked for, and there are 8") as caught:
+        read_rows(sums("acme/sums#9", rows=8), split="train", seed=0)
+    assert caught.value.hint == "Ask for at most 8, or have more made: --set dataset.options.rows=9."
+    with pytest.raises(DataError) as caught:
+        read_rows(sums("acme/sums#9", rows=8).model_copy(update={"name": "mine"}), split="train", seed=0)
+    assert "--set dataset.mix.mine.options.rows=9" in str(caught.value.hint)
 
 
 def test_an_endless_evaluation_source_must_be_told_how_many_rows() -> None:

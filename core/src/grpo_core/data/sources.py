@@ -80,8 +80,16 @@ def _from_source(dataset: PlannedDataset, split: Purpose, seed: int, limit: int 
         for index, columns in enumerate(islice(_made(dataset, split, seed), limit))
     ]
     if limit is not None and len(rows) < limit:
-        raise _too_few(dataset.reference, limit, len(rows))
+        raise _too_few(dataset.reference, limit, len(rows), more=_more_rows(dataset, limit) if split == "train" else "")
     return rows
+
+
+def _more_rows(dataset: PlannedDataset, wanted: int) -> str:
+    """What is advised where the dataset has an option `rows`."""
+    if dataset.preprocess is None or "rows" not in dataset.preprocess.options:
+        return ""
+    section = f"dataset.mix.{dataset.name}" if dataset.name else "dataset"
+    return f", or have more made: --set {section}.options.rows={wanted}"
 
 
 def _made(dataset: PlannedDataset, split: Purpose, seed: int) -> Iterable[Mapping[str, object]]:
@@ -106,7 +114,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
     return min((number for number in (one, other) if number is not None), default=None)
 
 
-def _too_few(reference: str, wanted: int, there: int) -> DataError:
+def _too_few(reference: str, wanted: int, there: int, *, more: str = "") -> DataError:
     return DataError(
-        f"{reference}: {wanted} rows are asked for, and there are {there}", hint=f"Ask for at most {there}."
+        f"{reference}: {wanted} rows are asked for, and there are {there}", hint=f"Ask for at most {there}{more}."
     )
