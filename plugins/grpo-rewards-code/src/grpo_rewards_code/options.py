@@ -22,7 +22,7 @@ class CodeRewardOptions(BaseModel):
 
     partial: bool = False
     """Pay the share of tests that pass, and not only all or nothing."""
-    timeout_s: _Positive = 10.0
+    timeout_s: _Positive = 6.0
     """Processor time that one test may take; by the clock, half as much again."""
     total_timeout_s: _Positive = 120.0
     """Time by the clock that all tests of one program may take together."""
