@@ -282,9 +282,9 @@ def test_audit_names_a_control_that_fails_with_an_example(rows: str) -> None:
     lines = rewards("audit", f"{REWARDS}:contains", *more, code=4).stdout.splitlines()
     assert "all answers in one: it is no answer and scores 1, more than 0.1" in lines
     assert '  train-000000 "18, 6, 36" scores 1' in lines
-    assert lines[-1] == "2 controls fail"
+    assert lines[-1] == "4 controls fail"
     found = facts("audit", f"{REWARDS}:contains", *more, code=4)
-    assert found["problems"] == 2
+    assert found["problems"] == 4
     assert found["reference"] == {"column": "solution", "form": "bare"}
     assert found["rows"] == 3
     wrong = next(each for each in found["controls"] if each["name"] == "all answers in one")

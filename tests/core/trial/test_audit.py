@@ -40,8 +40,12 @@ def test_a_sound_reward_passes_and_its_form_is_found() -> None:
 
 def test_one_that_pays_for_saying_everything_is_found_with_an_example() -> None:
     found = audited("contains")
-    assert {each.name for each in found.problems} == {"all answers in one", "all answers, one by one"}
-    problem = found.problems[0]
+    everything = {"all answers in one", "all answers, one by one"}
+    assert {each.name for each in found.problems} == everything | {
+        "a digit too many in front",
+        "a digit too many behind",
+    }
+    problem = next(each for each in found.problems if each.name == "all answers in one")
     assert problem.problem == "it is no answer and scores 1, more than 0.1"
     assert problem.example is not None
     assert problem.example.completion == "12, 18, 24, 30, 36, 42, 6, 48, 54, 60, 66, 72"

@@ -53,6 +53,13 @@ def test_in_a_list_of_answers_the_right_one_is_neither_first_nor_last() -> None:
     assert texts(two)["all answers, one by one"] == "no\nyes\nno"
 
 
+def test_a_number_has_near_misses_and_a_text_has_none() -> None:
+    found = texts(Rows(answers("42", "0.5", "yes"), Reference(column="solution", form="in \\boxed{}")))
+    assert (found["a digit too many in front"], found["a digit too many behind"]) == ("\\boxed{142}", "\\boxed{421}")
+    rows = Rows(answers("42", "0.5", "yes"), BARE)
+    assert [texts(rows, index)["a digit too many behind"] for index in (1, 2)] == ["0.51", None]
+
+
 def test_answers_of_several_lines_are_listed_below_each_other() -> None:
     assert texts(Rows(answers("a\nb", "c"), BARE))["all answers in one"] == "c\na\nb\nc"
 

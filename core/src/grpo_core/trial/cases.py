@@ -22,16 +22,17 @@ from grpo_core.recipe.package_files import PACKAGE_PREFIX, package_file
 from grpo_core.types import FinishReason
 from grpo_core.types.reserved import RESERVED_NAMES
 
-__all__ = ["Case", "Expected", "read_cases", "shipped_cases"]
+__all__ = ["CASE_KEYS", "Case", "Expected", "read_cases", "shipped_cases"]
 
 Expected = float | None | Literal["failed"]
 """A number; None: does not apply; `failed`: the score cannot be computed, and that is said."""
 
 DEFAULT_TOLERANCE = 1e-6
-_KEYS = (
+CASE_KEYS = (
     *("completion", "expected", "columns", "prompt", "completion_ids", "finish_reason", "options"),
     *("tolerance", "name", "why"),
 )
+"""What a case may say."""
 _BY_KEY = {"prompts": "prompt", "completions": "completion", "completion_ids": "completion_ids"}
 """Names of the run that a case gives by a key of its own."""
 
@@ -110,10 +111,10 @@ def _parse(place: str, given: Mapping[str, object]) -> Case:
 
 def _check_keys(given: Mapping[str, object]) -> None:
     for key in given:
-        if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1, cutoff=0.75)
+        if key not in CASE_KEYS:
+            near = get_close_matches(key, CASE_KEYS, n=1, cutoff=0.75)
             meant = f"Did you mean '{near[0]}'? " if near else "What the dataset has belongs under 'columns'. "
-            raise DataError(f"unknown key '{key}'", hint=f"{meant}A case has {', '.join(_KEYS)}.")
+            raise DataError(f"unknown key '{key}'", hint=f"{meant}A case has {', '.join(CASE_KEYS)}.")
     for key in ("completion", "expected"):
         if key not in given:
             raise DataError(f"a case needs '{key}'", hint='Write {"completion": "…", "columns": {…}, "expected": 1.0}.')

@@ -9,7 +9,8 @@ A reward that gets no column of the data cannot know the answer (form, length, r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -50,6 +51,12 @@ _JUNK = (
     "return",
     "\n",
 )
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_MISSES: Mapping[str, Callable[[str], str]] = {
+    "a digit too many in front": lambda answer: f"1{answer}",
+    "a digit too many behind": lambda answer: f"{answer}1",
+}
+"""Of an answer that is a number."""
 _TAGS = {
     "empty tags": "<think></think><answer></answer>",
     "an empty box": "\\boxed{}",
@@ -119,6 +126,8 @@ def _of_reference(rows: Rows, reference: Reference) -> Iterator[Control]:
             other = Reference(column=reference.column, form=form)
             yield Control(name=f"{REFERENCE}, {form}", judged="shown", write=_written(rows, other))
     yield Control(name="another row's reference", judged="refuses", write=lambda index: _anothers(rows, index))
+    for name, miss in _MISSES.items():
+        yield Control(name=name, judged="refuses", write=_missed(rows, reference, miss))
     yield Control(name="all answers in one", judged="refuses", write=lambda index: _in_one(rows, index))
     yield Control(name="all answers, one by one", judged="refuses", write=lambda index: _one_by_one(rows, index))
 
@@ -127,6 +136,14 @@ def _written(rows: Rows, reference: Reference) -> Callable[[int], str | None]:
     def write(index: int) -> str | None:
         answer = reference.of(rows.samples[index])
         return None if answer is None else reference.write(answer)
+
+    return write
+
+
+def _missed(rows: Rows, reference: Reference, miss: Callable[[str], str]) -> Callable[[int], str | None]:
+    def write(index: int) -> str | None:
+        answer = rows.answers[index]
+        return reference.write(miss(answer)) if answer is not None and _NUMBER.fullmatch(answer) else None
 
     return write
 
