@@ -32,7 +32,8 @@ def guarded(report: int, function: Callable[[], object]) -> NoReturn:
         function()
     except BaseException as error:  # noqa: BLE001  whatever it is, this process must not return into the zygote
         os.write(report, json.dumps({"failed": f"{type(error).__name__}: {error}"[:2000]}).encode() + b"\n")
-    os._exit(1)
+    finally:
+        os._exit(1)
 
 
 def become_program(
@@ -61,8 +62,9 @@ def become_program(
     set_no_new_privileges()
     _place([*descriptors, report])
     confine()
+    work = program.read_task(_TASK)
     os.closerange(_REPORT, _OPEN_FILES + _FIRST_SAFE)
-    program.run(_TASK, _RESULT, int(limits["output_kib"]) << 10)
+    program.run(work, _RESULT, int(limits["output_kib"]) << 10)
 
 
 def _place(descriptors: Sequence[int]) -> None:

@@ -12,12 +12,13 @@ import json
 import os
 import resource
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grpo_rewards_code.sandbox.inside import zygote
 from grpo_rewards_code.sandbox.inside.kernel import set_no_new_privileges
-from grpo_rewards_code.sandbox.inside.privileges import become, reveal
+from grpo_rewards_code.sandbox.inside.privileges import become, hold_open, reveal
 
 __all__ = ["main"]
 
@@ -28,20 +29,43 @@ _LARGEST_MESSAGE = 1 << 20
 
 def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
     """Enter; does not return."""
-    user = configuration["user"]
-    if user is None:
-        set_no_new_privileges()
-    else:
-        reveal(configuration["reveal"])
-        become(user, user)
+    command = configuration["command"]
+    held = _give_up_privileges(configuration["user"], configuration["reveal"], may_hold=command is None)
     os.umask(0o022)
     os.chdir("/")
     _raise_stack()
-    command = configuration["command"]
     if command is not None:
         os.set_inheritable(line.fileno(), True)
         os.execve(command[0], [*command, str(line.fileno())], {})
-    zygote.main(line, json.loads(line.recv(_LARGEST_MESSAGE))["configuration"])
+    serving = json.loads(line.recv(_LARGEST_MESSAGE))["configuration"]
+    if held:
+        serving["readable"] = [held.get(path, path) for path in serving["readable"]]
+        sys.path[:] = [_renamed(path, held) for path in sys.path]
+        sys.path_importer_cache.clear()
+    zygote.main(line, serving)
+
+
+def _give_up_privileges(user: int | None, needed: Sequence[str], *, may_hold: bool) -> dict[str, str]:
+    """Become another user who can read what is needed; names for what only its descriptor still leads to."""
+    held: dict[str, str] = {}
+    if user is None:
+        set_no_new_privileges()
+        return held
+    try:
+        reveal(needed)
+    except OSError:
+        if not may_hold:
+            raise
+        held = hold_open(needed)
+    become(user, user)
+    return held
+
+
+def _renamed(path: str, held: Mapping[str, str]) -> str:
+    for place, name in held.items():
+        if path == place or path.startswith(f"{place}/"):
+            return name + path[len(place) :]
+    return path
 
 
 def _raise_stack() -> None:

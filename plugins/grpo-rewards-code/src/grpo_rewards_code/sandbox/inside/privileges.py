@@ -1,12 +1,14 @@
 """From root to an ordinary user, for good, before anything untrusted starts.
 
 A limit on processes does not bind root, not even in a user namespace whose root it is, so a sandbox that root starts
-is not root's. The interpreter may lie where only root can go (below `/root`); it is then shown at the same place in a
-mount namespace of this process's own, with everything beside it covered.
+is not root's. The interpreter may lie where only root can go (below `/root`). It is then shown at the same place in a
+mount namespace of this process's own, with everything beside it covered; or, where mounting is refused, its folders are
+held open, and reached by their descriptors.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Collection, Sequence
@@ -21,7 +23,10 @@ from grpo_rewards_code.sandbox.inside.kernel import (
     unshare,
 )
 
-__all__ = ["barrier", "become", "reveal"]
+__all__ = ["barrier", "become", "hold_open", "reveal"]
+
+_KEPT = 512
+"""Descriptors from here on are not closed before a program starts."""
 
 
 def become(uid: int, gid: int) -> None:
@@ -51,6 +56,17 @@ def reveal(paths: Sequence[str]) -> None:
         _place_for(path, descriptor)
         bind(f"/proc/self/fd/{descriptor}", path)
         os.close(descriptor)
+
+
+def hold_open(paths: Sequence[str]) -> dict[str, str]:
+    """Open what lies beyond such folders: path -> a name for it that works for this process and those it forks."""
+    held = {}
+    for path in paths:
+        if barrier(path) is not None:
+            descriptor = os.open(path, os.O_PATH)
+            held[path] = f"/proc/self/fd/{fcntl.fcntl(descriptor, fcntl.F_DUPFD, _KEPT)}"
+            os.close(descriptor)
+    return held
 
 
 def barrier(path: str) -> str | None:

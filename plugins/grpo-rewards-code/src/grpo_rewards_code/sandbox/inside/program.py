@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from grpo_rewards_code.executor.values import TooLargeError, decode, encode
 
-__all__ = ["execute", "run"]
+__all__ = ["execute", "read_task", "run"]
 
 _CHUNK_BYTES = 1 << 16
 _FILE_NAME = "/tmp/main.py"  # shown in tracebacks; there is no such file
@@ -29,11 +29,16 @@ _exit: Callable[[int], NoReturn] = os._exit
 _write = os.write
 
 
-def run(task: int, result: int, largest_bytes: int) -> NoReturn:
-    """Read the task, do it, write the result, end the process with the exit code that an interpreter would."""
+def read_task(descriptor: int) -> Mapping[str, Any]:
+    """What is to be done."""
+    with open(descriptor, "rb") as file:
+        task: Mapping[str, Any] = json.loads(file.read())
+    return task
+
+
+def run(work: Mapping[str, Any], result: int, largest_bytes: int) -> NoReturn:
+    """Do a task, write the result, end the process with the exit code that an interpreter would."""
     _open_streams()
-    with open(task, "rb") as file:
-        work = json.loads(file.read())
     gc.enable()
     outcome, code = execute(work, largest_bytes)
     _send(result, json.dumps(outcome).encode())
