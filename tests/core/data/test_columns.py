@@ -115,7 +115,12 @@ def test_images_of_column_and_conversation_come_in_the_order_of_their_placeholde
         ({"query": None, "solution": "42"}, "column query: the prompt is missing"),
         ({"query": "", "solution": "42"}, "column query: the prompt is empty"),
         ({"query": 42}, "column query: the prompt must be a text, not int"),
-        ({"question_text": "q", "gold": "42"}, r"no column could be the prompt; the columns are question_text, gold"),
+        (
+            {"gold": "42", "question_text": "6*7?", "level": 1},
+            r"the columns are gold, question_text, level(.|\n)*--columns question_text=query",
+        ),
+        ({"level": 1, "tags": []}, r"--columns level=query"),
+        ({}, r"the columns are none(.|\n)*Give each row a column `query`"),
         (
             {"query": "a", "question": "b"},
             r"columns query and question: each could be the prompt(.|\n)*--columns question=",
