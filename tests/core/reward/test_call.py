@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 
 import pytest
 
@@ -49,6 +50,28 @@ def test_ctrl_c_is_not_a_failure_of_the_reward() -> None:
 
 def test_a_wrong_record_fails_the_call_and_says_so() -> None:
     assert "record('parsed') got 3 values for 1 completions" in reason(rewards.records_wrongly, "a")
+
+
+def test_a_call_that_hangs_in_this_process_is_named_while_it_hangs(caplog: pytest.LogCaptureFixture) -> None:
+    said_before_it_ended: list[str] = []
+
+    def waits_to_be_told_of(completions: list[str]) -> list[float]:
+        until = time.monotonic() + 30
+        while not caplog.messages and time.monotonic() < until:
+            time.sleep(0.01)
+        said_before_it_ended.extend(caplog.messages)
+        return [1.0 for _ in completions]
+
+    call(waits_to_be_told_of, {"completions": ["a"]}, count=1, records=False, deadline_s=0.05)
+    [message] = said_before_it_ended
+    assert "waits_to_be_told_of has been running for 0.05 s, its deadline, in the main process" in message
+    assert "`runs_in: worker` would have it killed" in message
+
+
+def test_a_call_in_time_is_not_talked_about(caplog: pytest.LogCaptureFixture) -> None:
+    for deadline_s in (None, 60.0, 1e300):
+        call(rewards.records, {"completions": ["a"], "solution": ["a"]}, count=1, records=True, deadline_s=deadline_s)
+    assert not caplog.messages
 
 
 def test_a_synchronous_call_over_its_deadline_has_failed_although_nothing_could_stop_it() -> None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from grpo_core.plugins.faults import describe
@@ -19,6 +22,8 @@ from grpo_core.reward.outcomes import WrongReturnError, all_failed, read_outcome
 from grpo_core.types import Outcome
 
 __all__ = ["CallResult", "Recorder", "await_call", "call", "failed_call", "is_async", "too_long"]
+
+_LOG = logging.getLogger("grpo_core")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +78,14 @@ def call(
 ) -> CallResult:
     """Call a synchronous function on `count` completions in this thread.
 
-    Nothing can stop it here; a result that comes after the deadline has failed all the same, so that a reward means
-    the same wherever it runs.
+    Nothing can stop it here, so at the deadline a warning says who hangs; a result that comes later has failed all the
+    same, so that a reward means the same wherever it runs.
     """
     recorder = Recorder(count)
     started = time.monotonic()
     try:
-        returned = function(**arguments, **({"record": recorder} if records else {}))
+        with _told_when_overdue(function, deadline_s):
+            returned = function(**arguments, **({"record": recorder} if records else {}))
         outcomes = read_outcomes(returned, count)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code, of which anything may come
         return failed_call(_reason(error), count)
@@ -107,6 +113,27 @@ async def await_call(
         reason = too_long(deadline_s or 0.0) if timer.expired() else _reason(error)
         return failed_call(reason, count)
     return CallResult(outcomes=outcomes, records=recorder.values)
+
+
+@contextmanager
+def _told_when_overdue(function: object, deadline_s: float | None) -> Iterator[None]:
+    """Say on the way that a call has not come back: neither Ctrl-C nor SIGTERM stops it before it does."""
+    if deadline_s is None:
+        yield
+        return
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    message = "reward function %s has been running for %g s, its deadline, in the main process, where nothing can stop "
+    timer = threading.Timer(
+        min(deadline_s, threading.TIMEOUT_MAX),
+        _LOG.warning,
+        [f"{message}it; `runs_in: worker` would have it killed", name, deadline_s],
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _reason(error: BaseException) -> str:
