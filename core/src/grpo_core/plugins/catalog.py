@@ -14,6 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from grpo_core.errors import AmbiguousComponent, UnknownComponent
+from grpo_core.plugins.elsewhere import package_of
 from grpo_core.plugins.specs import KINDS, ComponentSpec, DatasetSpec, Kind, RecipeSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
 
@@ -123,6 +124,9 @@ class Catalog:
     def _advice(self, kind: Kind, name: str) -> Iterator[str]:
         spellings = {spelling for entry in self.entries(kind) for spelling in _spellings(entry)}
         qualified = {entry.qualified_name for entry in self.entries(kind)}
+        package = package_of(kind, name)
+        if package and canonicalize_name(package) not in self._distributions:
+            yield f"It is in the package {package}: pip install {package}"
         near = get_close_matches(name, spellings | (qualified if "/" in name else set()), n=3)
         if near:
             yield f"Did you mean {' or '.join(map(repr, near))}?"
