@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from grpo_core.backends import BackendContext, ModelSettings, ObjectiveSettings, RolloutSettings, TrainerSettings
+from grpo_core.errors import Collapse
 from grpo_core.ranks.ranks import Ranks
+from grpo_core.types import TrainBatch
 from grpo_trainer_deepspeed.backend import DeepSpeedTrainer, make
 from grpo_trainer_deepspeed.options import DeepSpeedOptions
 from tests.core.trainer.batches import UNTOUCHED, make_batch, with_numbers
@@ -40,7 +45,18 @@ def make_trainer(
         local_rank=ranks.local_rank,
         local_world_size=ranks.local_world_size,
     )
-    return make(DeepSpeedOptions(**{"device": "cpu", **(options or {})}), context)
+    given = DeepSpeedOptions(**{"device": "cpu", **(options or {})})
+    if given.fp16:
+        allow_fp16()
+    return make(given, context)
+
+
+def allow_fp16() -> None:
+    """Few CPUs compute fp16 fast, so DeepSpeed refuses it on the others; torch computes it on all of them."""
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    from deepspeed.accelerator import get_accelerator
+
+    get_accelerator().is_fp16_supported = lambda: True
 
 
 def moments(trainer: DeepSpeedTrainer) -> dict[str, Tensor]:
@@ -138,3 +154,47 @@ def keep(directory: Path, ranks: Ranks, trainer: DeepSpeedTrainer) -> None:
         directory.mkdir(parents=True)
         save_file(whole, directory / "weights.safetensors")
         save_file(first_moments, directory / "moments.safetensors")
+
+
+def updates(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
+    """Two updates for each of the named settings; metrics of the second, moments and weights after it are kept."""
+    for name, settings in json.loads(chosen).items():
+        trainer = make_trainer(Path(model), ranks, **settings)
+        batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+        trainer.update(batch)
+        report = trainer.update(batch)
+        keep(Path(scratch) / name, ranks, trainer)
+        if ranks.is_first:
+            (Path(scratch) / name / "metrics.json").write_text(json.dumps(dict(report.metrics)))
+        trainer.close()
+
+
+def collapses(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
+    """An update that is not finite on one rank is a collapse on all, leaves the weights, and another one follows."""
+    for name, settings in json.loads(chosen).items():
+        trainer = make_trainer(Path(model), ranks, **settings)
+        batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+        trainer.update(batch)
+        before = weights(trainer)
+        broken = with_advantage(batch, float("nan")) if ranks.rank == ranks.world_size - 1 else batch
+        try:
+            trainer.update(broken)
+        except Collapse as error:
+            (Path(scratch) / f"{name}-{ranks.rank}.txt").write_text(error.message)
+        after = weights(trainer)
+        assert all(torch.equal(before[weight], after[weight]) for weight in before), name
+        metrics = trainer.update(batch).metrics
+        assert math.isfinite(metrics["trainer/loss"]), name
+        moved = weights(trainer)
+        assert all(weight.isfinite().all() for weight in moved.values()), name
+        assert any(not torch.equal(before[weight], moved[weight]) for weight in before), name
+        trainer.close()
+
+
+def with_advantage(batch: TrainBatch, advantage: float) -> TrainBatch:
+    """The batch with that advantage everywhere."""
+    groups = tuple(
+        replace(group, members=tuple(replace(member, advantage=advantage) for member in group.members))
+        for group in batch.groups
+    )
+    return replace(batch, groups=groups)

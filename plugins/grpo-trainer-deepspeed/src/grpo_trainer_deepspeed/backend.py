@@ -67,7 +67,7 @@ class DeepSpeedTrainer:
         self._spread = Spread(world_size=context.world_size, device=self._device)
         self._is_spread = options.zero_stage == 3
         self._tokenizer = load_tokenizer(context.model)
-        self._deepspeed, self._forget = prepare(self._device, context)
+        self._deepspeed, self._forget = prepare(self._device, context, fp16=options.fp16)
         self._policy = self._load(trained=True)
         self._gathered = Gathered(self._policy.model) if self._is_spread else None
         self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
@@ -122,8 +122,13 @@ class DeepSpeedTrainer:
         packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=self._settings.micro_batch_tokens)
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
-        passed = self._forward_backward(batch, packed)
-        norm = self._engine.step(rate, withheld=not math.isfinite(passed.loss))
+        while True:
+            passed = self._forward_backward(batch, packed)
+            is_finite = math.isfinite(passed.loss)
+            norm = self._engine.step(rate, withheld=not is_finite)
+            # The gradient in fp16 may be too large where the gradient is not.
+            if math.isfinite(norm) or not is_finite or not self._engine.can_scale_down:
+                break
         require_finite(
             step=batch.step,
             update=self._updates,

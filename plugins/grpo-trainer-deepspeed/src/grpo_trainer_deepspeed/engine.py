@@ -58,9 +58,10 @@ class Engine:
         return norm.item() if self.deepspeed.was_step_applied() else float("nan")
 
     @property
-    def loss_scale(self) -> float:
-        """What fp16 multiplies the loss by; 1 in other precisions."""
-        return float(getattr(self.deepspeed.optimizer, "loss_scale", 1.0))
+    def can_scale_down(self) -> bool:
+        """Whether an fp16 update that overflowed may go well with a lower loss scale, which DeepSpeed has set."""
+        engine = self.deepspeed
+        return bool(engine.fp16_enabled() and engine.dynamic_loss_scale() and engine.optimizer.loss_scale > 1.0)
 
     def release(self) -> None:
         """Let go of whole weights that a pass without a step leaves behind in stage 3."""

@@ -16,18 +16,25 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from grpo_core.api import TrainerError
 from grpo_core.backends import BackendContext
 
 __all__ = ["prepare"]
 
 
-def prepare(device: torch.device, context: BackendContext) -> tuple[Any, Callable[[], None]]:
-    """The imported `deepspeed`, and what undoes the preparations that last."""
+def prepare(device: torch.device, context: BackendContext, *, fp16: bool) -> tuple[Any, Callable[[], None]]:
+    """The imported `deepspeed`, and what undoes the preparations that last. Raises `TrainerError` for `fp16` where the
+    device has none."""
     # Both are read when it is imported, or at each engine: srun sets neither.
     os.environ["DS_ACCELERATOR"] = device.type
     os.environ["LOCAL_RANK"] = str(context.local_rank)
     import deepspeed
 
+    if fp16 and not deepspeed.get_accelerator().is_fp16_supported():
+        raise TrainerError(
+            f"trainer.options.fp16 is true, and DeepSpeed has no fp16 on this machine's {device.type}",
+            hint="set trainer.precision to bf16 and trainer.options.fp16 to false",
+        )
     # Its warnings are of an optimiser that it does not know by name, and of calls of its own that torch has renamed.
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed\.")
