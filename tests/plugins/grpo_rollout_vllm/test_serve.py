@@ -1,0 +1,98 @@
+"""`grpoctl rollout` of this plugin: the command it makes, and how the server's life ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grpo_core.api import PluginError
+from grpo_rollout_vllm import launch, serve
+from grpo_rollout_vllm.launch import server_command, server_environment
+
+FAKE = """
+import signal, subprocess, sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print("child", child.pid, flush=True)
+class Healthy(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers()
+    def log_message(self, *_): pass
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
+"""
+
+
+def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "is_cpu_build", lambda: False)
+    command = server_command("m", host="0.0.0.0", port=8001, arguments=["--dtype", "float32"])
+    assert command[:3] == [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    assert command[3:9] == ["--model", "m", "--host", "0.0.0.0", "--port", "8001"]
+    assert "--enable-scale-out" in command
+    assert command[command.index("--worker-extension-cls") + 1] == "grpo_rollout_vllm.worker.Extension"
+    assert command[-2:] == ["--dtype", "float32"]
+    assert "--enforce-eager" not in command
+    assert server_environment({}) == {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
+
+
+def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "is_cpu_build", lambda: True)
+    assert "--enforce-eager" in server_command("m", host="h", port=1, arguments=[])
+    assert server_environment({"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
+
+
+def test_without_vllm_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(PluginError, match="vLLM is not installed here\n  pip install vllm"):
+        serve.serve("m", host="127.0.0.1", port=8000, arguments=[])
+
+
+def started(tmp_path: Path, port: int, fake: str) -> subprocess.Popen[str]:
+    """`serve` in a process of its own, with a small server in place of vLLM's."""
+    (tmp_path / "fake.py").write_text(fake, encoding="utf-8")
+    source = (
+        "import sys\n"
+        "from grpo_rollout_vllm import serve\n"
+        f"serve.server_command = lambda *_, **__: [sys.executable, {str(tmp_path / 'fake.py')!r}, '{port}']\n"
+        "serve.importlib.util.find_spec = lambda _: True\n"
+        f"raise SystemExit(serve.serve('m', host='127.0.0.1', port={port}, arguments=[]))\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_when_the_server_is_ready_and_leaves_no_process_behind(
+    number: int, tmp_path: Path, unused_port: int
+) -> None:
+    with started(tmp_path, unused_port, FAKE) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        child = next(int(line.split()[1]) for line in lines if line.startswith("child"))
+        assert any(line.startswith("ready after") for line in lines)
+        assert any(f"rollout.options.urls=[http://127.0.0.1:{unused_port}]" in line for line in lines)
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    until = time.monotonic() + 5
+    while Path(f"/proc/{child}").exists() and _is_alive(child) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not _is_alive(child)
+
+
+def test_a_server_that_ends_before_it_is_ready_is_an_error(tmp_path: Path, unused_port: int) -> None:
+    with started(tmp_path, unused_port, "raise SystemExit(3)") as process:
+        _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 3
+    assert "error: the server ended with 3 before it was ready" in stderr
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z" and os.path.exists(f"/proc/{pid}")
