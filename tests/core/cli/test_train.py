@@ -276,3 +276,20 @@ def test_a_broken_file_given_as_a_plugin_is_itself_the_error(
         assert error.exit_code == 3
         assert error.message == f"mine.py (file) is not loaded: {reason}"
         assert str(error.hint).endswith("Details: grpoctl plugins doctor mine.py --plugin mine.py")
+
+
+def test_errors_of_data_and_model_say_who_named_them(tmp_path: Path, model: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{", encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"query": "6*7?"}\n' * 8, encoding="utf-8")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "broken" / "model.safetensors").touch()
+    rewards = ("--rewards", "format_reward", "--dry-run")
+    for arguments, ending in (
+        (("--model", str(model), "--dataset", "bad.jsonl"), " (--dataset)"),
+        (("--model", str(model), "--dataset", "rows.jsonl", "--eval-dataset", "bad.jsonl"), " (--eval-dataset)"),
+        (("--model", "./broken", "--dataset", "rows.jsonl"), " (--model)"),
+    ):
+        error = _train(*arguments, *rewards).exception
+        assert isinstance(error, GrpoError)
+        assert error.message.endswith(ending)

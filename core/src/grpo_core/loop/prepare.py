@@ -16,13 +16,15 @@ from grpo_core.data.preflight import preflight_warnings
 from grpo_core.data.prepare import Data, load_data
 from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
-from grpo_core.errors import Problem, RecipeError, RewardError
+from grpo_core.errors import DataError, Problem, RecipeError, RewardError
 from grpo_core.model.load import context_length, require_weights
 from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective import presets
+from grpo_core.plugins.references import parse_reference
 from grpo_core.recipe.numbers import total_steps
 from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.recipe.problems import origin_of, with_origins
 from grpo_core.reward.check import check_rewards, claim_warnings
 from grpo_core.types import BuildContext, Sample
 
@@ -56,10 +58,14 @@ class Prepared:
 
 def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     """Read data, bind rewards, render prompts; raises the first class of errors it meets, all of that class at once."""
+    with with_origins(plan.origins):
+        return _prepare(plan, BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir))
+
+
+def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     recipe = plan.recipe
     check_objective(plan)
-    context = BuildContext(seed=recipe.run.seed, run_dir=run_dir)
-    data = load_data(plan, context)
+    data = read_data(plan, context)
     bind_rewards(plan, data, context)
     require_weights(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
@@ -90,6 +96,20 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
         notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
         warnings=tuple(dict.fromkeys(gather_warnings(plan, data, [*train, evaluation]))),
     )
+
+
+def read_data(plan: LaunchPlan, context: BuildContext) -> Data:
+    """The samples; an error about a file or hub id that a setting names says who set it."""
+    try:
+        return load_data(plan, context)
+    except DataError as error:
+        data = plan.recipe.dataset
+        for path, reference in (("dataset.evaluation", data.evaluation), ("dataset.use", data.use)):
+            origin = origin_of(path, plan.origins)
+            if origin and reference and parse_reference(reference).value in error.message:
+                error.message += f" ({origin})"
+                break
+        raise
 
 
 def bind_rewards(plan: LaunchPlan, data: Data, context: BuildContext) -> None:
@@ -135,7 +155,6 @@ def prompt_limit(plan: LaunchPlan) -> int | None:
                     path="rollout.max_completion_tokens",
                     message=f"{recipe.rollout.max_completion_tokens} leaves no room for a prompt: the model's context "
                     f"is {context} tokens; use at most {context - 1}",
-                    origin=plan.origins.get("rollout.max_completion_tokens"),
                 )
             ]
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from grpo_core.errors import GrpoError, PluginError, Problem, RecipeError
 
-__all__ = ["Problems"]
+__all__ = ["Problems", "origin_of", "with_origins"]
 
 
 class Problems:
@@ -19,7 +20,7 @@ class Problems:
 
     def add(self, path: str, message: str, *, is_of_plugins: bool = False) -> None:
         """Note a problem."""
-        origin = self._origin_of(path)
+        origin = origin_of(path, self._origins)
         self.problems.append(Problem(path=path, message=message, origin=origin, is_of_plugins=is_of_plugins))
 
     @contextmanager
@@ -34,7 +35,19 @@ class Problems:
             message = f"{error.message}. {error.hint}" if error.hint else error.message
             self.add(f"{section}.{key}", message, is_of_plugins=isinstance(error, PluginError))
 
-    def _origin_of(self, path: str) -> str | None:
-        while path and path not in self._origins:
-            path = path.rpartition(".")[0]
-        return self._origins.get(path)
+
+def origin_of(path: str, origins: Mapping[str, str]) -> str | None:
+    """Who set the value at a dotted path, or else the section it is in; None when nobody did."""
+    while path and path not in origins:
+        path = path.rpartition(".")[0]
+    return origins.get(path)
+
+
+@contextmanager
+def with_origins(origins: Mapping[str, str]) -> Iterator[None]:
+    """Let a RecipeError of the block say who set each value that it names."""
+    try:
+        yield
+    except RecipeError as error:
+        problems = [replace(each, origin=each.origin or origin_of(each.path, origins)) for each in error.problems]
+        raise RecipeError(problems, hint=error.hint) from error
