@@ -111,6 +111,7 @@ class Scorer:
                 records=records,
                 budget_s=reward.planned.budget_s,
                 deadline_s=deadline_s,
+                over_budget=float(getattr(reward.function, "over_budget_score", 0.0)),
             )
             return self._pool.submit(job).result
         function = cast(Any, reward.function)

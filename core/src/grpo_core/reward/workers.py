@@ -50,9 +50,11 @@ class Job:
     records: bool
     """Whether the function takes `record`."""
     budget_s: float | None
-    """An answer that takes longer is wrong: 0.0."""
+    """An answer that takes longer is wrong: `over_budget`."""
     deadline_s: float
     """A call that takes longer has failed."""
+    over_budget: float = 0.0
+    """The score of a wrong answer."""
 
 
 class WorkerPool:
@@ -212,7 +214,7 @@ def _verdict(lost: _Lost, how: str | None, job: Job) -> CallResult:
 
 def _wrong(job: Job) -> CallResult:
     """An answer that takes longer than its budget is wrong, or a policy would escape by hanging its judge."""
-    return CallResult(outcomes=(0.0,) * job.count)
+    return CallResult(outcomes=(job.over_budget,) * job.count)
 
 
 def available_cores() -> int:
