@@ -11,7 +11,7 @@ from grpo_core.types.report import RunOutcome, RunStarted, StepReport
 
 @hookimpl
 def grpo_reward_functions() -> Iterable[RewardSpec]:
-    """Rewards of form and length, which need no reference answer."""
+    """Rewards of form and length, and of tool calls."""
     yield RewardSpec(
         name="format_reward",
         summary="1.0 for exactly one <think> block followed by exactly one <answer> block, else 0.0",
@@ -23,6 +23,12 @@ def grpo_reward_functions() -> Iterable[RewardSpec]:
         name="react_format",
         summary="1.0 for a <think> block followed by Action and Action Input, else 0.0",
         target="grpo_core.reward.builtin.react:react_format",
+        pure=True,
+    )
+    yield RewardSpec(
+        name="toolbench",
+        summary="1.0 when the ReAct call is the reference's: the same tool, the same arguments as JSON, else 0.0",
+        target="grpo_core.reward.builtin.toolbench:toolbench",
         pure=True,
     )
     yield RewardSpec(

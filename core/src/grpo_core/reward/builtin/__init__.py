@@ -1,1 +1,1 @@
-"""Rewards of form and length that come with core: they need no reference answer."""
+"""Rewards of form, length and tool calls that come with core."""
