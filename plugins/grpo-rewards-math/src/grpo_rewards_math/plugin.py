@@ -9,7 +9,29 @@ from grpo_core.api import DatasetSpec, RecipeSpec, RewardSpec, hookimpl
 
 @hookimpl
 def grpo_reward_functions() -> Iterable[RewardSpec]:
-    """Rewards for answers that arithmetic can check."""
+    """Rewards for answers that mathematics can check."""
+    yield RewardSpec(
+        name="math_reward",
+        summary="1.0 when the answer equals the reference in `solution` mathematically, else 0.0",
+        target="grpo_rewards_math.accuracy.reward:math_reward",
+        pure=True,
+        tasks=("math",),
+        budget_s=5.0,
+        runs_in="worker",
+        verifies=True,
+        aliases=("math", "math_accuracy", "accuracy"),
+    )
+    yield RewardSpec(
+        name="cosine",
+        summary="math_reward scaled by length: short right answers earn more, short wrong ones cost more",
+        target="grpo_rewards_math.cosine:make",
+        options="grpo_rewards_math.cosine_options:CosineOptions",
+        pure=True,
+        tasks=("math",),
+        budget_s=5.0,
+        runs_in="worker",
+        aliases=("cosine_reward",),
+    )
     yield RewardSpec(
         name="countdown_reward",
         summary="1.0 when the answer uses each number once and makes the target exactly, else 0.0",

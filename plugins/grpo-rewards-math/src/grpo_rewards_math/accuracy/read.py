@@ -1,0 +1,274 @@
+"""From canonical text to a value: brackets, lists, relations and matrices are taken apart here, what remains is an
+expression. The whole text is read or nothing: a number somewhere in it is not the answer.
+
+Place in the flow: canonical text → **value** → comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+from grpo_rewards_math.accuracy.expression import check_expression
+from grpo_rewards_math.accuracy.problems import NotRationalError, UnreadableError
+from grpo_rewards_math.accuracy.rational import evaluate
+from grpo_rewards_math.accuracy.spelling import canonical
+from grpo_rewards_math.accuracy.units import split_unit
+from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, Relation, Union, Value, Words
+
+__all__ = ["read", "read_sentence"]
+
+_MAX_ITEMS = 200
+_MAX_WORDS_CHARACTERS = 80
+_THOUSANDS = re.compile(r"[-+]?(?:\\text\{dollars\} ?)?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
+_SEPARATOR = re.compile(
+    r"[,;]\s*(?:\\text\{(?:and|or)\}|(?:and|or)\b)?|\\text\{,?\s*(?:and|or),?\s*\}|\b(?:and|or)\b|\\&|&"
+)
+_SIGN = re.compile(r"\\(?:le|ge|ne|approx|in|equiv|sim)(?![a-zA-Z])|[=<>]")
+_CHOICE = re.compile(r"(?:\\text\{\s*)?[(\[]?([A-J])(?:[)\].:]\s*\}?|\s*\})\s*(.*)", re.DOTALL)
+_ENVIRONMENT = re.compile(
+    r"\\begin\s*\{([pbBvV]?(?:small)?matrix|array)\}\s*(?:\{[^{}]*\})?(.*)\\end\s*\{\1\}", re.DOTALL
+)
+_LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '\-./])*", re.UNICODE)
+_PRODUCT = re.compile(r"(?:[a-df-hj-np-z]\s*){2,3}")
+_STATED = re.compile(
+    r"(?i:\b(?:answer|result|value|solution)s?\b[^.\n]{0,60}?(?:\bis\b|\bare\b|=|:)|答案[是为]?\s*[:：]?|\bis\b|:)\s*"
+)
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
+_HEDGED = re.compile(
+    r"(?i)\b(?:not|no|never|cannot|or|either|maybe|perhaps|probably|about|around|approximately|roughly|nearly|almost|"
+    r"between|unless|except|guess)\b|n't\b|[?~≈]|\\[a-zA-Z]|[=^/*+<>]"
+)
+_REALS = "(-\\infty,\\infty)"
+_EMPTY = {"\\emptyset": "empty set", "\\{ \\}": "empty set", "\\{\\}": "empty set"}
+
+
+def read(text: str) -> Value:
+    """What a canonical text states as a whole; raises `UnreadableError`."""
+    if not text:
+        raise UnreadableError("no text")
+    if text in _EMPTY:
+        return Words(_EMPTY[text])
+    if _THOUSANDS.fullmatch(split_unit(text)[0]):
+        return _expression(_joined_thousands(text))
+    parts = _split(text, _SEPARATOR)
+    if len(parts) > 1:
+        return _values(parts, text)
+    return _read_one(text)
+
+
+def read_sentence(text: str) -> Value:
+    """What a sentence states: the value after "answer is" or the last "is", else its only number."""
+    raw = text.strip()
+    statements = list(_STATED.finditer(raw))
+    for match in statements[-1:]:
+        with suppress(UnreadableError):
+            return read(canonical(raw[match.end() :]))
+    segments = {canonical(found) for found in re.findall(r"\$([^$]+)\$|\\\((.+?)\\\)", raw) for found in found if found}
+    if len(segments) == 1:
+        return read(segments.pop())
+    numbers = {found.replace(",", "") for found in _NUMBER.findall(raw)}
+    if len(numbers) == 1 and not segments and not _HEDGED.search(raw):
+        return read(canonical(numbers.pop()))
+    raise UnreadableError("several numbers or none")
+
+
+def _read_one(text: str) -> Value:
+    grid = _ENVIRONMENT.fullmatch(text)
+    if grid is not None and not grid[1].startswith(("v", "V")):
+        return _grid(grid[2])
+    unions = _split(text, re.compile(r"\\cup(?![a-zA-Z])"))
+    if len(unions) > 1:
+        return Union(tuple(_read_one(part) for part in unions))
+    if _SIGN.search(text) and len(_split(text, _SIGN)) > 1:
+        return _relation(text)
+    bracketed = _bracketed(text)
+    if bracketed is not None:
+        return bracketed
+    if re.search(r"\\[pm][mp](?![a-zA-Z])", text) and re.search(r"\\(?:pm|mp)(?![a-zA-Z])", text):
+        return _both_signs(text)
+    named = re.fullmatch(r"\\mathbb\s*\{?([RZNQC])\}?", text)
+    if named is not None:
+        return _read_one(_REALS) if named[1] == "R" else Words(f"all of {named[1].lower()}")
+    worded = _words(text)
+    return worded if worded is not None else _expression(text)
+
+
+def _values(parts: Sequence[str], text: str) -> Value:
+    if len(parts) > _MAX_ITEMS:
+        raise UnreadableError(f"more than {_MAX_ITEMS} values")
+    items = [read(_joined_thousands(part)) if _THOUSANDS.fullmatch(part) else _read_one(part) for part in parts]
+    first, *others = items
+    # x = 3, 5 and x_1 = 3, 5: one variable, several values
+    if isinstance(first, Relation) and first.signs == ("=",) and not any(isinstance(o, Relation) for o in others):
+        items = [first.sides[1], *others]
+    flat = [value for item in items for value in (item.items if _is_list(item) else (item,))]  # type: ignore[union-attr]
+    if len({isinstance(value, Words | Choice) for value in flat}) > 1:
+        raise UnreadableError("values and words")
+    return Group("values", tuple(flat))
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, Group) and value.kind == "values"
+
+
+def _bracketed(text: str) -> Value | None:
+    """A set, a tuple, a list or an interval, when brackets hold all of the text."""
+    if text.startswith("\\{") and text.endswith("\\}") and text.find("\\}") == len(text) - 2:
+        inner = text[2:-2].strip()
+        rule = re.split(r"\\mid(?![a-zA-Z])|\||:", inner, maxsplit=1)
+        if len(rule) == 2:
+            return read(rule[1].strip())
+        return Group("set", tuple(_items(inner)))
+    if text[0] not in "([" or text[-1] not in ")]":
+        return None
+    if _closes(text) != len(text):
+        return None
+    inner = text[1:-1].strip()
+    parts = _split(inner, re.compile(r"[,;]"))
+    if len(parts) > 1:
+        return Group("sequence", tuple(_items(inner)), text[0] + text[-1])
+    if text[0] + text[-1] == "()":
+        return read(inner)
+    return Group("sequence", (read(inner),), text[0] + text[-1])
+
+
+def _closes(text: str) -> int:
+    """Where the bracket that opens the text is closed, by whichever kind: half-open intervals mix them."""
+    depth, position = 0, 0
+    while position < len(text):
+        if text[position] == "\\":
+            position += 2
+            continue
+        depth += (text[position] in "([") - (text[position] in ")]")
+        position += 1
+        if depth == 0:
+            return position
+    return -1
+
+
+def _items(inner: str) -> list[Value]:
+    """The elements inside brackets: there a comma separates, unless others with blanks do."""
+    parts = _split(inner, re.compile(r";|,\s+" if re.search(r",\s", inner) and ",\\" not in inner else r"[,;]"))
+    if any("," in part and not _THOUSANDS.fullmatch(part) and not _bracket_inside(part) for part in parts):
+        parts = _split(inner, re.compile(r"[,;]"))
+    if len(parts) > _MAX_ITEMS:
+        raise UnreadableError(f"more than {_MAX_ITEMS} values")
+    items = [_expression(_joined_thousands(p)) if _THOUSANDS.fullmatch(p) else _read_one(p) for p in parts]
+    return [value for item in items for value in (item.items if _is_list(item) else (item,))]  # type: ignore[union-attr]
+
+
+def _bracket_inside(part: str) -> bool:
+    return part[:1] in "([" or part.startswith("\\{")
+
+
+def _relation(text: str) -> Value:
+    parts, signs = _split(text, _SIGN), _signs(text)
+    if any(not part for part in parts):
+        raise UnreadableError("a relation with an empty side")
+    if signs[0] == "\\in" and len(parts) == 2:
+        return read(parts[1])
+    if set(signs) & {"\\in", "\\equiv", "\\sim"}:
+        raise UnreadableError("a relation that has no one meaning")
+    if "\\approx" in signs:
+        # The value before it is exact; after it comes an approximation, which is the value where a name stands before.
+        cut = signs.index("\\approx")
+        exact = [part for part in parts[: cut + 1] if not _is_name(part)]
+        return read(exact[-1] if exact else parts[cut + 1])
+    sides = [read(part) for part in parts]
+    return Relation(tuple(sides), tuple(signs))
+
+
+def _is_name(text: str) -> bool:
+    return re.fullmatch(r"\\?[a-zA-Z]+(?:_\{?\w+\}?)?(?:\([a-z]\))?", text) is not None and text != "\\pi"
+
+
+def _signs(text: str) -> list[str]:
+    found: list[str] = []
+    _split(text, _SIGN, found)
+    return found
+
+
+def _both_signs(text: str) -> Value:
+    upper = re.sub(r"\\pm(?![a-zA-Z])", "+", re.sub(r"\\mp(?![a-zA-Z])", "-", text))
+    lower = re.sub(r"\\pm(?![a-zA-Z])", "-", re.sub(r"\\mp(?![a-zA-Z])", "+", text))
+    return Group("values", (_read_one(upper), _read_one(lower)))
+
+
+def _grid(inner: str) -> Value:
+    rows = [row for row in re.split(r"\\\\(?:\[[^\]]*\])?|\\cr\b", inner) if row.strip()]
+    cells = tuple(tuple(_read_one(cell.strip()) for cell in row.split("&")) for row in rows)
+    if len({len(row) for row in cells}) != 1 or sum(map(len, cells)) > _MAX_ITEMS:
+        raise UnreadableError("no rectangle of values")
+    return Grid(cells)
+
+
+def _words(text: str) -> Value | None:
+    """A choice or words, when the text has nothing of an expression; None otherwise."""
+    choice = _CHOICE.fullmatch(text)
+    if choice is not None and (not choice[2] or not re.match(r"[-+^_!/=]|\\cdot", choice[2])):
+        content = None
+        if choice[2]:
+            with suppress(UnreadableError):
+                content = read(choice[2].strip())
+        return Choice(choice[1].lower(), content)
+    plain = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text)
+    plain = re.sub(r"\s+", " ", plain.replace("\\ ", " ")).strip(" .\"'")
+    if len(plain) <= _MAX_WORDS_CHARACTERS and _LETTERS.fullmatch(plain) and plain.lower() not in ("e", "i", "pi"):
+        letters = " ".join(re.findall(r"[^\W\d_]+", plain.lower()))
+        return Words(letters, is_product=_PRODUCT.fullmatch(text) is not None)
+    return None
+
+
+def _expression(text: str) -> Expression:
+    try:
+        return Expression(text, evaluate(text))
+    except NotRationalError:
+        value, unit = split_unit(text)
+    if unit is not None:
+        value = _joined_thousands(value) if _THOUSANDS.fullmatch(value) else value
+        try:
+            return Expression(value, evaluate(value), unit)
+        except NotRationalError:
+            pass
+    check_expression(value)
+    return Expression(value, None, unit)
+
+
+def _joined_thousands(text: str) -> str:
+    return re.sub(r"(?<=\d),(?=\d{3})", "", text)
+
+
+def _split(text: str, separator: re.Pattern[str], found: list[str] | None = None) -> list[str]:
+    """The parts between separators outside all brackets; what separated them is added to `found`."""
+    parts, begin, position, depth = [], 0, 0, 0
+    while position < len(text):
+        match = separator.match(text, position) if depth == 0 else None
+        if (
+            match is not None
+            and match.end() > position
+            and not (match[0][0].isalpha() and _inside_word(text, position))
+        ):
+            parts.append(text[begin:position].strip())
+            if found is not None:
+                found.append(match[0].strip())
+            begin = position = match.end()
+            continue
+        character = text[position]
+        if text.startswith("\\begin", position):
+            depth += 1
+        elif text.startswith("\\end", position):
+            depth -= 1
+        if character == "\\" and text[position + 1 : position + 2] in ("{", "}", "\\"):
+            depth += {"{": 1, "}": -1, "\\": 0}[text[position + 1]]
+            position += 2
+            continue
+        depth += (character in "([{") - (character in ")]}")
+        position += 1
+    parts.append(text[begin:].strip())
+    return parts
+
+
+def _inside_word(text: str, position: int) -> bool:
+    return position > 0 and (text[position - 1].isalpha() or text[position - 1] == "\\")

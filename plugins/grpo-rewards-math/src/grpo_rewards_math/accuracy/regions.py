@@ -1,0 +1,111 @@
+"""Sets of real numbers: intervals, their unions and inequalities in one variable, in one form.
+
+(-2, 9), -2 < x < 9 and \\{x : ...\\} of the same are one region; its ends are compared exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from grpo_rewards_math.accuracy.exact import same_trees
+from grpo_rewards_math.accuracy.problems import UnreadableError
+from grpo_rewards_math.accuracy.relations import side_tree
+from grpo_rewards_math.accuracy.values import Group, Relation, Union, Value
+
+__all__ = ["Piece", "as_region", "same_region"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An interval, or a point when both ends are the same."""
+
+    low: Any
+    """A sympy constant."""
+    high: Any
+    low_closed: bool
+    high_closed: bool
+
+
+def as_region(value: Value) -> tuple[Piece, ...] | None:
+    """The value as a union of pieces; None when it is no set of real numbers."""
+    try:
+        return _region(value)
+    except UnreadableError:
+        return None
+
+
+def same_region(one: Sequence[Piece], other: Sequence[Piece]) -> bool:
+    """Whether the pieces are the same, in any order."""
+    return len(one) == len(other) and all(any(_same_piece(p, q) for q in other) for p in one)
+
+
+def _region(value: Value) -> tuple[Piece, ...] | None:
+    match value:
+        case Union(parts):
+            regions = [_region(part) for part in parts]
+            return None if None in regions else tuple(piece for region in regions for piece in region or ())
+        case Group("sequence", (low, high), brackets):
+            ends = side_tree(low), side_tree(high)
+            return (Piece(*ends, brackets[0] == "[", brackets[1] == "]"),)
+        case Group("set", items):
+            return tuple(Piece(end, end, True, True) for end in map(side_tree, items))
+        case Group("values", items) if all(isinstance(item, Relation | Union) for item in items):
+            return _region(Union(items))
+        case Relation():
+            return _solved(value)
+    return None
+
+
+def _solved(relation: Relation) -> tuple[Piece, ...] | None:
+    """A chain of inequalities in one variable, each of first degree."""
+    pieces: tuple[Piece, ...] | None = None
+    name = None
+    for left, sign, right in zip(relation.sides, relation.signs, relation.sides[1:], strict=False):
+        difference = side_tree(left) - side_tree(right)
+        symbols = difference.free_symbols
+        if len(symbols) != 1 or (name is not None and symbols != {name}):
+            return None
+        (name,) = symbols
+        found = _half_lines(difference, name, sign)
+        if found is None:
+            return None
+        pieces = found if pieces is None else _overlap(pieces, found)
+    return pieces
+
+
+def _half_lines(difference: Any, name: Any, sign: str) -> tuple[Piece, ...] | None:
+    slope = sympy.expand(difference).coeff(name, 1)
+    rest = sympy.expand(difference) - slope * name
+    if slope.free_symbols or name in sympy.expand(rest).free_symbols or slope == 0 or not slope.is_real:
+        return None
+    end = -rest / slope
+    below = (sign in ("<", "\\le")) == bool(slope > 0)
+    closed = sign in ("\\le", "\\ge", "=")
+    if sign == "=":
+        return (Piece(end, end, True, True),)
+    low, high = Piece(-sympy.oo, end, False, closed), Piece(end, sympy.oo, closed, False)
+    if sign == "\\ne":
+        return (low, high)
+    return (low,) if below else (high,)
+
+
+def _overlap(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...] | None:
+    """Of two half-lines."""
+    if len(one) != 1 or len(other) != 1:
+        return None
+    lows = sorted((one[0], other[0]), key=lambda piece: _order(piece.low))
+    highs = sorted((one[0], other[0]), key=lambda piece: _order(piece.high))
+    return (Piece(lows[1].low, highs[0].high, lows[1].low_closed, highs[0].high_closed),)
+
+
+def _order(end: Any) -> float:
+    return float(sympy.N(end))
+
+
+def _same_piece(one: Piece, other: Piece) -> bool:
+    closed = (one.low_closed, one.high_closed) == (other.low_closed, other.high_closed)
+    return closed and same_trees(one.low, other.low) and same_trees(one.high, other.high)

@@ -1,0 +1,97 @@
+"""`math_reward`: does the answer state what the reference states?"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+from grpo_rewards_math.accuracy.answer import answer_in, reference_in
+from grpo_rewards_math.accuracy.equal import equal
+from grpo_rewards_math.accuracy.exact import tree
+from grpo_rewards_math.accuracy.problems import UnreadableError
+from grpo_rewards_math.accuracy.read import read, read_sentence
+from grpo_rewards_math.accuracy.spelling import canonical
+from grpo_rewards_math.accuracy.values import Expression, Value
+
+__all__ = ["judge", "math_reward"]
+
+_LOG = logging.getLogger("grpo_rewards_math")
+_MAX_ANSWER_CHARACTERS = 2_000
+_MAX_REFERENCE_CHARACTERS = 20_000
+_CACHED_REFERENCES, _CACHED_ANSWERS = 4_096, 16_384
+_MARKS = 1 << 19
+_REPORTED = mmap.mmap(-1, _MARKS // 8)
+"""A mark for each reference that was reported, in memory that forked workers share: told once, whoever met it."""
+
+
+def math_reward(
+    completions: Sequence[str], solution: Sequence[object], prompts: Sequence[str] | None = None
+) -> list[float | None]:
+    """1.0 when the answer equals the reference in `solution`, else 0.0; None where there is no readable reference.
+
+    The answer is the content of the last answer block after the thinking, else of the last box. Equality is
+    mathematical: nothing is rounded.
+    """
+    opened = [prompt.rstrip().endswith("<think>") for prompt in prompts or [""] * len(completions)]
+    rows = zip(completions, solution, opened, strict=True)
+    return [judge(text, reference, thought_open=in_thought) for text, reference, in_thought in rows]
+
+
+def judge(completion: str, solution: object, *, thought_open: bool = False) -> float | None:
+    """The score of one completion."""
+    stated = reference_in(solution)
+    if stated is None:
+        return None
+    if _reference(stated) is None:
+        _report(stated)
+        return None
+    answer = answer_in(completion, thought_open=thought_open)
+    return float(answer is not None and _is_right(answer, stated))
+
+
+@lru_cache(maxsize=_CACHED_ANSWERS)
+def _is_right(answer: str, stated: str) -> bool:
+    reference, value = _reference(stated), _answer(answer)
+    return reference is not None and value is not None and equal(reference, value)
+
+
+@lru_cache(maxsize=_CACHED_REFERENCES)
+def _reference(stated: str) -> Value | None:
+    """The reference's value; None when it cannot be read."""
+    if len(stated) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    try:
+        value = read(canonical(stated))
+        if isinstance(value, Expression):
+            tree(value)
+    except UnreadableError:
+        return None
+    return value
+
+
+@lru_cache(maxsize=_CACHED_ANSWERS)
+def _answer(text: str) -> Value | None:
+    """What an answer states, as a whole or in a sentence; None when that is nothing or cannot be read."""
+    if len(text) > _MAX_ANSWER_CHARACTERS:
+        return None
+    try:
+        return read(canonical(text))
+    except UnreadableError:
+        pass
+    try:
+        return read_sentence(text)
+    except UnreadableError:
+        return None
+
+
+def _report(stated: str) -> None:
+    if not stated.strip():
+        return
+    mark = zlib.crc32(stated.encode("utf-8", "surrogatepass")) % _MARKS
+    place, bit = divmod(mark, 8)
+    if not _REPORTED[place] & (1 << bit):
+        _REPORTED[place] |= 1 << bit
+        _LOG.warning("math_reward cannot read the reference %.200r: its rows are not judged (None)", stated)
