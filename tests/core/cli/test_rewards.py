@@ -297,6 +297,20 @@ def test_audit_names_a_control_that_fails_with_an_example(rows: str) -> None:
     }
 
 
+def test_audit_marks_a_control_that_cannot_be_made_of_the_rows(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"query": "?", "solution": "yes"}\n' * 2, encoding="utf-8")
+    lines = rewards("audit", f"{REWARDS}:boxed", "--dataset", str(file)).stdout.splitlines()
+    unmade = [line for line in lines if line.endswith("not made")]
+    assert [line.split("  ")[0] for line in unmade] == [
+        "another row's reference",
+        "a digit too many in front",
+        "a digit too many behind",
+        "all answers in one",
+        "all answers, one by one",
+    ]
+
+
 def test_audit_says_what_another_way_of_scoring_changes(rows: str) -> None:
     shown = rewards("audit", f"{REWARDS}:counts_calls", "--dataset", rows, "--high", "0", "--low", "2", code=4).stdout
     assert "scored again: the same completion scores differently" in shown

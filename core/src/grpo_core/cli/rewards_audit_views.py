@@ -98,6 +98,8 @@ def _way_row(finding: Finding) -> tuple[Cell, ...]:
 def _verdict(finding: Finding) -> Cell:
     if finding.problem is not None:
         return Text("FAILS", style="bold red")
+    if not finding.count:
+        return Text("not made", style="yellow")
     return Text("" if finding.judged == "shown" else "ok", style="green")
 
 

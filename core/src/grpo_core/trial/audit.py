@@ -16,7 +16,7 @@ from grpo_core.errors import DataError, UsageError
 from grpo_core.reward.scoring import Scorer
 from grpo_core.trial.controls import Control, Rows, controls
 from grpo_core.trial.findings import Example, Finding
-from grpo_core.trial.grid import Scores, mean_of, score_grid
+from grpo_core.trial.grid import Scores, Written, mean_of, score_grid
 from grpo_core.trial.reference import FORMS, Reference, candidates, reference_text
 from grpo_core.trial.ways import other_ways
 from grpo_core.types import Failed, Outcome, Sample
@@ -90,7 +90,7 @@ def audit(
         reference=rows.reference,
         skipped=skipped,
         controls=tuple(findings),
-        ways=(*other_ways(scorer, mine[few], written[few], scores[few]), _tells_apart(scores)),
+        ways=(*other_ways(scorer, mine[few], written[few], scores[few]), _tells_apart(written, scores)),
     )
 
 
@@ -174,10 +174,12 @@ def _number(outcome: Outcome) -> float:
     return outcome if isinstance(outcome, float) else math.nan
 
 
-def _tells_apart(scores: Scores) -> Finding:
+def _tells_apart(written: Written, scores: Scores) -> Finding:
     """Whether there is anything to learn: some two completions of a row score differently."""
     numbers = {outcome for row in scores for outcome in row if isinstance(outcome, float)}
-    finding = Finding(name="tells completions apart", judged="pays", count=sum(map(len, scores)))
+    finding = Finding(
+        name="tells completions apart", judged="pays", count=sum(t is not None for row in written for t in row)
+    )
     if len(numbers) > 1:
         return finding
     value = f"the same score, {numbers.pop():g}" if numbers else "no score"
