@@ -3,7 +3,7 @@
 import pytest
 
 from grpo_core.errors import Collapse, RolloutError
-from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_sampler_gap
+from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_gap_of, check_sampler_gap
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, TrainMember
 from tests.core.loop.make import scored_group, step_report
 
@@ -26,22 +26,32 @@ def stats(*logprobs: float) -> TokenStats:
 
 
 def test_a_small_gap_between_engine_and_trainer_passes() -> None:
-    check_sampler_gap(batch(), stats(-1.01, -2.02))
+    check_sampler_gap(batch(), stats(-1.01, -2.02), 0.3)
 
 
 def test_shifted_log_probabilities_stop_the_run_with_the_numbers() -> None:
-    with pytest.raises(RolloutError, match=r"1\.000 nats a token on average, 1\.000 at most, over 2 tokens"):
-        check_sampler_gap(batch(), stats(-2.0, -1.0))
+    with pytest.raises(
+        RolloutError, match=r"1 nats a token on average, 1 at most, over 2 tokens where 0\.3 are allowed"
+    ):
+        check_sampler_gap(batch(), stats(-2.0, -1.0), 0.3)
 
 
 def test_a_gap_that_is_not_a_number_stops_the_run() -> None:
     with pytest.raises(RolloutError, match="nan"):
-        check_sampler_gap(batch(), stats(float("nan"), -2.0))
+        check_sampler_gap(batch(), stats(float("nan"), -2.0), 0.3)
 
 
 def test_the_gap_is_measured_in_the_space_the_engine_declares() -> None:
     other = TokenStats(logprobs=(((-5.0, -5.0),),), space_logprobs=(((-1.0, -2.0),),), entropies=(((0.0, 0.0),),))
-    check_sampler_gap(batch(), other)
+    check_sampler_gap(batch(), other, 0.3)
+
+
+def test_an_engine_that_drifts_in_the_middle_of_a_run_is_found_by_the_metrics_of_the_step() -> None:
+    within = step_report(**{"sampler/gap_mean": 2e-6, "sampler/gap_max": 1e-5})
+    check_gap_of(within, 1e-3)
+    check_gap_of(step_report(), 1e-3)  # nobody had an advantage, so nothing was forwarded
+    with pytest.raises(RolloutError, match=r"0\.0123 nats a token on average, 0\.5 at most, where 0\.001 are allowed"):
+        check_gap_of(step_report(**{"sampler/gap_mean": 0.0123, "sampler/gap_max": 0.5}), 1e-3)
 
 
 def test_a_metric_that_is_not_finite_is_named() -> None:

@@ -126,7 +126,7 @@ def attach_logprobs(parts: Parts, known: Known, share: Share, *, check_gap: bool
     if keeps_old or filters or check_gap:
         stats = parts.trainer.logprobs(batch, "policy")
         if check_gap:
-            check_sampler_gap(batch, stats, parts.ranks)
+            check_sampler_gap(batch, stats, parts.plan.recipe.rollout.max_gap_nats, parts.ranks)
         if keeps_old:
             batch = _with_old(batch, stats)
         if filters:

@@ -9,17 +9,14 @@ from grpo_core.errors import Collapse, RolloutError
 from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.types import ScoredGroup, StepReport, TokenStats, TrainBatch
 
-__all__ = ["ZeroRewardGuard", "check_finite", "check_sampler_gap"]
-
-MAX_MEAN_GAP_NATS = 0.3
-"""Rounding in bf16 stays below 0.05 nats a token on average; another template, shifted positions or stale weights
-give more than 1."""
+__all__ = ["ZeroRewardGuard", "check_finite", "check_gap_of", "check_sampler_gap"]
 
 
-def check_sampler_gap(batch: TrainBatch, stats: TokenStats, ranks: Ranks = ALONE) -> None:
+def check_sampler_gap(batch: TrainBatch, stats: TokenStats, max_gap_nats: float, ranks: Ranks = ALONE) -> None:
     """Compare the trainer's log-probabilities with the engine's for the same tokens of all ranks, before any update.
 
-    Raises `RolloutError` with the numbers when they cannot come from the same weights and tokens.
+    Raises `RolloutError` with the numbers when they are further apart than `max_gap_nats`, a token on average: they
+    cannot come from the same weights and tokens then.
     """
     trainer = stats.logprobs if stats.space_logprobs is None else stats.space_logprobs
     gaps = [
@@ -31,13 +28,25 @@ def check_sampler_gap(batch: TrainBatch, stats: TokenStats, ranks: Ranks = ALONE
     everyones = ranks.gather((math.fsum(gaps), max(gaps, default=0.0), len(gaps)))
     tokens = sum(count for _, _, count in everyones)
     mean, largest = math.fsum(total for total, _, _ in everyones) / tokens, max(most for _, most, _ in everyones)
-    if not mean <= MAX_MEAN_GAP_NATS:
-        raise RolloutError(
-            f"step {batch.step}: the trainer gives the sampled tokens other log-probabilities than the rollout engine "
-            f"did: {mean:.3f} nats a token on average, {largest:.3f} at most, over {tokens} tokens",
-            hint="the engine's weights are stale, its chat template or tokenizer differs, or its log-probabilities "
-            f"are shifted or in another space than it declares ({batch.logprob_space})",
-        )
+    if not mean <= max_gap_nats:
+        raise _apart(batch.step, mean, largest, f" over {tokens} tokens", max_gap_nats)
+
+
+def check_gap_of(report: StepReport, max_gap_nats: float) -> None:
+    """The same for a step that was made, by its metrics: an engine can miss an update in the middle of a run."""
+    mean, largest = report.metrics.get("sampler/gap_mean"), report.metrics.get("sampler/gap_max")
+    if mean is not None and largest is not None and not mean <= max_gap_nats:
+        raise _apart(report.step, mean, largest, "", max_gap_nats)
+
+
+def _apart(step: int, mean: float, largest: float, where: str, max_gap_nats: float) -> RolloutError:
+    return RolloutError(
+        f"step {step}: the trainer gives the sampled tokens other log-probabilities than the rollout engine did: "
+        f"{mean:.3g} nats a token on average, {largest:.3g} at most,{where} where {max_gap_nats:g} are allowed "
+        "(rollout.max_gap_nats)",
+        hint="the engine's weights are stale, its chat template or tokenizer differs, or its log-probabilities are "
+        "shifted or in another space than it declares",
+    )
 
 
 def check_finite(report: StepReport) -> None:

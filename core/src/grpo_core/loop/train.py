@@ -12,7 +12,7 @@ from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkp
 from grpo_core.loop.closing import close_with_report
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
-from grpo_core.loop.guards import ZeroRewardGuard, check_finite
+from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_gap_of
 from grpo_core.loop.interrupt import Interrupt, catch_interrupt
 from grpo_core.loop.keeping import Keeper, check_best
 from grpo_core.loop.parts import Parts, open_parts
@@ -140,7 +140,7 @@ def run_steps(
         if any(ranks.gather(interrupt.requested)):
             break
         result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
-        guard_error = _caught(guard, result.report) if ranks.is_first else None
+        guard_error = _caught(parts, guard, result.report) if ranks.is_first else None
         progress.state = replace(
             progress.state,
             step=step,
@@ -174,11 +174,12 @@ def judged(parts: Parts, watch: CollapseWatch, report: StepReport) -> StepReport
     return replace(report, metrics={**report.metrics, **health.metrics})
 
 
-def _caught(guard: ZeroRewardGuard, report: StepReport) -> GrpoError | None:
+def _caught(parts: Parts, guard: ZeroRewardGuard, report: StepReport) -> GrpoError | None:
     """The reason to stop after this step, if there is one; the step is recorded first."""
     try:
         guard.watch(report.groups, report.step)
         check_finite(report)
+        check_gap_of(report, parts.plan.recipe.rollout.max_gap_nats)
     except GrpoError as error:
         return error
     return None

@@ -171,6 +171,10 @@ class RolloutSettings(Section):
     """Makes tokens that already occurred less likely; 1: off."""
     stop: tuple[str, ...] = ()
     """Texts that end a completion."""
+    max_gap_nats: float = Field(default=0.3, gt=0)
+    """The run stops when trainer and engine give the drawn tokens of a step log-probabilities that differ by more than
+    this on average: another template, shifted positions or stale weights. Rounding in bf16 stays below 0.05; in fp32 on
+    both sides 0.001 can be asked for."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the backend."""
 
