@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, metavar="RUN")
     parser.add_argument("--allow-changes", action="store_true", help="as of grpoctl resume")
     parser.add_argument("--debug", action="store_true", help="show an error's traceback")
+    # Some starters append it; what it says is in the environment too.
+    parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings of a broken connection explain nothing
     print_utf8()

@@ -49,6 +49,16 @@ def test_a_starter_without_an_agent_leaves_the_store_to_rank_0() -> None:
     assert not place.agent_keeps_store
 
 
+def test_a_starter_may_call_the_processes_of_a_machine_local_size() -> None:
+    named = {name: text for name, text in TORCHRUN.items() if name != "LOCAL_WORLD_SIZE"}
+    place = find_place({**named, "LOCAL_SIZE": "2"})
+    assert place is not None
+    assert place.local_world_size == 2
+    of_one_machine = find_place(named)
+    assert of_one_machine is not None
+    assert of_one_machine.local_world_size == 4
+
+
 def test_srun_names_the_first_machine_and_the_job_gives_the_port() -> None:
     assert find_place(SRUN) == Place(
         rank=5,

@@ -82,7 +82,10 @@ def _of_torchrun(environ: Mapping[str, str]) -> Place:
         rank=rank,
         world_size=world_size,
         local_rank=_number(environ, "LOCAL_RANK"),
-        local_world_size=_number(environ, "LOCAL_WORLD_SIZE", default=world_size),
+        # Starters that do not set the first name set the second.
+        local_world_size=_number(
+            environ, "LOCAL_WORLD_SIZE", default=_number(environ, "LOCAL_SIZE", default=world_size)
+        ),
         master_address=_text(environ, "MASTER_ADDR"),
         master_port=_number(environ, "MASTER_PORT"),
         agent_keeps_store=environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
