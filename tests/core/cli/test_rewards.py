@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,33 @@ def test_list_as_json_says_how_each_is_called(plugin: str) -> None:
         "cases": None,
     }
     assert by_name["grpo-core/format_reward"]["cases"].endswith("format_reward.jsonl")
+
+
+LOOK = """
+import contextlib, sys
+from grpo_core.cli import main as cli
+sys.argv = ["grpoctl", "rewards", *ARGUMENTS]
+with contextlib.suppress(SystemExit):
+    cli.main()
+heavy = [module for module in ("torch", "transformers", "datasets") if module in sys.modules]
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["try", "format_reward", "--completion", "a", "--row", "x=1"],
+        ["test", "format_reward"],
+        ["audit", "format_reward", "--dataset", "ROWS"],
+    ],
+)
+def test_looking_at_a_reward_imports_no_engine(arguments: list[str], rows: str) -> None:
+    given = [rows if each == "ROWS" else each for each in arguments]
+    code = LOOK.replace("ARGUMENTS", repr(given))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_list_says_which_columns_a_reward_takes_when_asked(plugin: str) -> None:

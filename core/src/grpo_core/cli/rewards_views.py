@@ -97,7 +97,7 @@ def facts_of_attempt(tried: Attempt) -> dict[str, Any]:
         "reward": tried.planned.name,
         "component": tried.planned.component.name,
         "scores": [plain_outcome(outcome) for outcome in tried.outcomes],
-        "failures": [failure_of(outcome) for outcome in tried.outcomes],
+        "failures": _plain([failure_of(outcome) for outcome in tried.outcomes]),
         "claimed": tried.claimed,
         "arguments": {each.parameter: {"column": each.column, "value": _plain(each.value)} for each in tried.arguments},
         "columns_not_read": list(tried.unread),
@@ -137,19 +137,23 @@ def facts_of_verdicts(file: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "cases": file,
         "passed": len(verdicts) - len(failed),
         "failed": len(failed),
-        "failures": [
-            {
-                "place": each.case.place,
-                "name": each.case.name,
-                "completion": each.case.texts[each.position],
-                "expected": each.expected,
-                "score": plain_outcome(each.outcome),
-                "failure": failure_of(each.outcome),
-                "why": each.case.why,
-            }
-            for each in failed
-        ],
+        "failures": [_facts_of_verdict(each) for each in failed],
     }
+
+
+def _facts_of_verdict(verdict: Verdict) -> dict[str, Any]:
+    facts: dict[str, Any] = _plain(
+        {
+            "place": verdict.case.place,
+            "name": verdict.case.name,
+            "completion": verdict.case.texts[verdict.position],
+            "expected": verdict.expected,
+            "score": plain_outcome(verdict.outcome),
+            "failure": failure_of(verdict.outcome),
+            "why": verdict.case.why,
+        }
+    )
+    return facts
 
 
 def show_verdicts(file: str, verdicts: Sequence[Verdict]) -> None:
@@ -165,11 +169,11 @@ def _verdict_row(verdict: Verdict) -> tuple[Cell, ...]:
     case = verdict.case
     member = f" [{verdict.position}]" if len(case.texts) > 1 else ""
     return (
-        f"{case.name or case.place}{member}",
+        f"{cut(case.name or case.place)}{member}",
         _shown_expected(verdict.expected),
         cut(shown_outcome(verdict.outcome), 60),
         cut(_as_json(case.texts[verdict.position]), 60),
-        case.why,
+        cut(case.why),
     )
 
 
@@ -188,7 +192,7 @@ def shown_outcome(outcome: Outcome) -> str:
     """A score for people."""
     reason = failure_of(outcome)
     if reason is not None:
-        return f"failed: {reason}"
+        return f"failed: {_printable(reason)}"
     return "does not apply (None)" if outcome is None else f"{cast(float, outcome):.6g}"
 
 
@@ -204,7 +208,7 @@ def failure_of(outcome: Outcome) -> str | None:
 
 def cut(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
     """A text on one line, its end left out where it is long."""
-    line = " ".join(text.split())
+    line = " ".join(_printable(text).split())
     return line if len(line) <= limit else f"{line[:limit]}… ({len(text)} characters)"
 
 
@@ -227,4 +231,9 @@ def _as_json(value: object) -> str:
 
 def _plain(value: object) -> Any:
     """The value in what JSON knows; texts can be printed, half characters left out."""
-    return json.loads(json.dumps(value, default=repr).encode("utf-8", "replace"))
+    return json.loads(_printable(json.dumps(value, default=repr, ensure_ascii=False)))
+
+
+def _printable(text: str) -> str:
+    """The text without half characters (lone surrogates), which no terminal and no file takes."""
+    return text.encode("utf-8", "replace").decode()
