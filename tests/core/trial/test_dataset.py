@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 
 from grpo_core.cli.common import load_plugins
@@ -39,6 +40,16 @@ def test_columns_are_renamed_and_a_system_prompt_is_in_the_messages(rows: str) -
     taken = some(1, dataset=rows, columns=["solution=gold"], system="Be brief.")
     assert taken.columns == {"gold"}
     assert taken.samples[0].messages[0].content == "Be brief."
+
+
+def test_of_a_stream_the_first_rows_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme" / "rows").mkdir(parents=True)
+    lines = [f'{{"query": "{number}?", "solution": {number}}}\n' for number in range(10)]
+    (tmp_path / "acme" / "rows" / "train.jsonl").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    assert len(some(4, dataset="hf:acme/rows?streaming=true").samples) == 4
 
 
 def test_several_datasets_are_too_many(rows: str) -> None:

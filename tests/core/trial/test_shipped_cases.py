@@ -11,7 +11,7 @@ from grpo_core.cli.common import load_plugins
 from grpo_core.cli.main import build_app
 from grpo_core.trial.cases import read_cases, shipped_cases
 
-OURS = ("grpo-core",)
+OURS = ("grpo-core", "grpo-rewards-math")
 REWARDS = [e for e in load_plugins(warn=False).catalog.entries("reward") if e.distribution in OURS]
 
 
