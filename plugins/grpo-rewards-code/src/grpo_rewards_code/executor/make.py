@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+from types import ModuleType
 
+from grpo_core.api import RewardError
 from grpo_rewards_code.executor.local import LocalExecutor
 from grpo_rewards_code.executor.options import ExecutorOptions
-from grpo_rewards_code.executor.types import Executor
+from grpo_rewards_code.executor.types import Executor, ExecutorError
 from grpo_rewards_code.sandbox.choose import choose
 
-__all__ = ["make_executor"]
+__all__ = ["ExecutorSetupError", "make_executor"]
+
+_JOBS_ELSEWHERE = 8
+
+
+class ExecutorSetupError(RewardError, ExecutorError):
+    """An executor cannot be made as the options say."""
 
 
 def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Executor:
@@ -21,8 +30,13 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
 
     Raises:
         IsolationRefusedError: programs cannot be run as isolated as the options demand; with what to install.
-        ExecutorError: the interpreter for programs does not work.
+        ExecutorSetupError: a service is not named, or the package to reach it is not installed.
+        ExecutorError: the interpreter for programs does not work, or a secret is not set.
     """
+    if options.kind == "judge0":
+        return _make_judge0(options)
+    if options.kind == "e2b":
+        return _make_e2b(options)
     plan = choose(
         isolation=options.isolation,
         min_isolation=options.min_isolation,
@@ -31,3 +45,32 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
     )
     cores = len(os.sched_getaffinity(0))
     return LocalExecutor(plan, options.workers or max(1, cores // local_world_size))
+
+
+def _make_judge0(options: ExecutorOptions) -> Executor:
+    if options.judge0.url is None:
+        raise ExecutorSetupError(
+            "executor.kind is judge0, but there is no executor.judge0.url",
+            hint="Name the service: --set rewards.code_reward.options.executor.judge0.url=http://judge0.example:2358",
+        )
+    _need("httpx", "judge0")
+    from grpo_rewards_code.executor.judge0 import Judge0Executor
+
+    return Judge0Executor(options.judge0, options.judge0.url, options.workers or _JOBS_ELSEWHERE)
+
+
+def _make_e2b(options: ExecutorOptions) -> Executor:
+    sdk = _need("e2b", "e2b")
+    from grpo_rewards_code.executor.e2b import E2bExecutor
+
+    return E2bExecutor(options.e2b, sdk, options.workers or _JOBS_ELSEWHERE)
+
+
+def _need(module: str, extra: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ExecutorSetupError(
+            f"executor.kind is {extra}, but {module} cannot be imported ({error})",
+            hint=f"pip install 'grpo-rewards-code[{extra}]'",
+        ) from error

@@ -20,7 +20,7 @@ class Judge0Options(BaseModel):
     """Header -> environment variable that holds its value, for instance {X-Auth-Token: JUDGE0_TOKEN}. Keys do not
     belong in recipes."""
     language_id: int = Field(default=71, ge=1)
-    """The service's number for Python 3.11 or newer (`GET /languages`); it differs between services."""
+    """The service's number for Python, 3.8 or newer (`GET /languages` lists them)."""
     batch_size: int = Field(default=20, ge=1)
     """How many runs are submitted at once; the service has a largest number too."""
     poll_interval_s: Annotated[float, Field(gt=0)] = 0.5
@@ -39,7 +39,7 @@ class E2bOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     template: str | None = None
-    """The template of its sandboxes; it must have `python3`, 3.11 or newer."""
+    """The template of its sandboxes; it must have `python3`, 3.8 or newer, and `timeout`."""
     sandbox_timeout_s: int = Field(default=600, ge=10)
     """How long the service keeps a sandbox that was forgotten."""
     request_timeout_s: Annotated[float, Field(gt=0)] = 30.0

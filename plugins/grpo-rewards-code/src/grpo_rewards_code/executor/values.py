@@ -2,7 +2,7 @@
 
 A program's result is rebuilt outside as exact built-in types, so that no method of its own (an `__eq__`, a `__sub__`)
 comes along; a subclass of a built-in type is taken for the data it holds. What has no data form is an `Opaque`, equal
-to nothing. Needs the standard library only: this file also runs beside the program, and at remote services.
+to nothing. Needs the standard library of Python 3.8 only: this file also runs beside the program, and at services.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
         return ["set", [_form(each, budget, depth) for each in set.__iter__(value)]]
     if isinstance(value, frozenset):
         return ["frozenset", [_form(each, budget, depth) for each in frozenset.__iter__(value)]]
-    if isinstance(value, bytes | bytearray):
+    if isinstance(value, (bytes, bytearray)):
         budget[0] -= 2 * len(value)
         return ["bytes", bytes(value).hex()]
     if isinstance(value, complex):
@@ -119,7 +119,7 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
 
 
 def _value(form: object) -> Any:
-    if form is None or isinstance(form, bool | int | str):
+    if form is None or isinstance(form, (bool, int, str)):
         return form
     if not isinstance(form, list) or len(form) != 2:
         raise ValueError("not a value's data")

@@ -2,7 +2,7 @@
 
 The task comes from one descriptor and the result goes to another. Neither holds anything that the program must not
 know: there is no expected answer here, and nothing that the program does to this module tells it one. Also sent to
-remote services, so it needs nothing but the standard library and `values`.
+remote services, so it needs nothing but the standard library of Python 3.8, and `values`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def execute(work: Mapping[str, Any], largest_bytes: int) -> tuple[Mapping[str, s
 
     The outcome's `end` is `ok`, `error`, `memory` or `output`; with `value` the encoded result of a call or expression.
     """
-    sys.set_int_max_str_digits(0)  # a program may print an integer of any length
+    if hasattr(sys, "set_int_max_str_digits"):  # not in the older interpreters of some services
+        sys.set_int_max_str_digits(0)  # a program may print an integer of any length
     value: str | None = None
     try:
         try:
