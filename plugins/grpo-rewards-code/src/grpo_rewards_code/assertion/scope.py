@@ -130,6 +130,9 @@ class Scope:
         kept, needed = self.needed(node)
         if not beside and (mixed := sorted(name for name in needed if self.is_program(name))):
             raise TestsError(f"a test expects something that only the program has: {', '.join(mixed)}")
+        bound = {name for line in kept for name in line.binds}
+        if tools := sorted(needed & self.modules - bound):
+            raise TestsError(f"a test uses {', '.join(tools)} in a way that is not known")
         imports = tuple(line.source for line in kept if line.is_import)
         return "\n".join(line.source for line in kept), imports
 

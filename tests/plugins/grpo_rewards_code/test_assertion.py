@@ -1,0 +1,271 @@
+"""Assertions taken apart: what runs beside the program holds no answer; what cannot be taken apart is refused."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grpo_rewards_code.assertion.script import read_script
+from grpo_rewards_code.executor.types import ExpressionRun
+from grpo_rewards_code.problem.types import Check, Close, Equal, Later, Member, Raises, Shell, Test, TestsError, Truth
+
+
+def run_of(test: Test) -> ExpressionRun:
+    (run,) = test.runs
+    assert isinstance(run, ExpressionRun)
+    return run
+
+
+def equal(value: object, **changes: bool) -> Equal:
+    return Equal(any_of=(value,), style="python", **changes)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "expression", "check"),
+    [
+        ("f(2) == 7", "f(2)", equal(7)),
+        ("7 == f(2)", "f(2)", equal(7)),
+        ("f(2) != 7", "f(2)", equal(7, negated=True)),
+        ("not f(2) == 7", "f(2)", equal(7, negated=True)),
+        ("f([1, 'a']) == {'x': (1, -2.5)}", "f([1, 'a'])", equal({"x": (1, -2.5)})),
+        ("f(2) is None", "f(2)", equal(None, same_type=True)),
+        ("f(2) is not None", "f(2)", equal(None, same_type=True, negated=True)),
+        ("f(2) is True", "f(2)", equal(True, same_type=True)),
+        ("f(2) == True", "f(2)", equal(True)),
+        ("f(2)", "not not (f(2))", Truth(expected=True)),
+        ("not f(2)", "not not (f(2))", Truth(expected=False)),
+        ("f(2) in (1, 2)", "f(2)", Member(collection=(1, 2))),
+        ("f(2) not in 'abc'", "f(2)", Member(collection="abc", negated=True)),
+        ("sorted(f(2)) == [1]", "sorted(f(2))", equal([1])),
+        ("len(set(f(2))) == 3", "len(set(f(2)))", equal(3)),
+        ("round(f(2), 2) == 1.23", "round(f(2), 2)", equal(1.23)),
+        ("list(map(f, [1, 2])) == [1, 4]", "list(map(f, [1, 2]))", equal([1, 4])),
+        ("[f(x) for x in (1, 2)] == [1, 4]", "[f(x) for x in (1, 2)]", equal([1, 4])),
+        ("f(2)[0] == 1", "f(2)[0]", equal(1)),
+        ("(f(1), f(2)) == (1, 4)", "(f(1), f(2))", equal((1, 4))),
+        ("Solution().f(2) == 1", "Solution().f(2)", equal(1)),
+        ("f(lambda v: v > 1, [1, 2]) == [2]", "f(lambda v: v > 1, [1, 2])", equal([2])),
+        ("abs(f(2) - 1.5) < 1e-6", "f(2)", Close(expected=1.5, relative=0.0, absolute=1e-6, exclusive=True)),
+        ("abs(1.5 - f(2)) <= 10 ** -6", "f(2)", Close(expected=1.5, relative=0.0, absolute=1e-6)),
+        ("1e-6 > abs(f(2) - 1.5)", "f(2)", Close(expected=1.5, relative=0.0, absolute=1e-6, exclusive=True)),
+        (
+            "math.isclose(f(2), 1.5, rel_tol=1e-3)",
+            "f(2)",
+            Close(expected=1.5, relative=1e-3, absolute=0.0, relative_to="larger"),
+        ),
+        ("f(2) == pytest.approx(1.5)", "f(2)", Close(expected=1.5, relative=1e-6, absolute=1e-12)),
+        ("f(2) == pytest.approx([1.5], abs=0.1)", "f(2)", Close(expected=[1.5], relative=0.0, absolute=0.1)),
+    ],
+)
+def test_only_the_call_runs_beside_the_program(assertion: str, expression: str, check: Check) -> None:
+    [test] = read_script(f"assert {assertion}, 'the answer is secret'").tests
+    assert run_of(test) == ExpressionRun(expression=expression)
+    assert test.check == check
+
+
+@pytest.mark.parametrize(
+    ("assertion", "expression"),
+    [
+        ("1 < f(2) < 3", "1 < _value_0_ < 3"),
+        ("(f(3) == 9) == True", "(_value_0_ == 9) == True"),
+        ("f(3) - 9 == 0", "_value_0_ - 9 == 0"),
+        ("f(2).startswith('ab')", "_value_0_.startswith('ab')"),
+        ("f(2).isdigit()", "_value_0_.isdigit()"),
+        ("set(f(2)) ^ {1} == set()", "set(_value_0_) ^ {1} == set()"),
+        ("isinstance(f(2), int)", "isinstance(_value_0_, int)"),
+        ("f(2) == 1 or f(2) == 2", "_value_0_ == 1 or _value_1_ == 2"),
+        ("f(1) == f(2)", "_value_0_ == _value_1_"),
+        ("'a' in f(2)", "'a' in _value_0_"),
+        ("abs(f(2) - 3) / 3 < 0.1", "abs(_value_0_ - 3) / 3 < 0.1"),
+        ("any(f(2))", "any(_value_0_)"),
+        ("f(2) > 3", "_value_0_ > 3"),
+    ],
+)
+def test_what_is_more_than_a_comparison_is_evaluated_apart_with_the_values(assertion: str, expression: str) -> None:
+    [test] = read_script(f"assert {assertion}").tests
+    assert test.check == Shell(expression=expression)
+    assert all(isinstance(run, ExpressionRun) and run.expression.startswith("f(") for run in test.runs)
+
+
+def test_an_expected_expression_is_evaluated_apart_and_later() -> None:
+    [test] = read_script("def want(x):\n    return x * x\nassert f(3) == want(3)").tests
+    assert run_of(test) == ExpressionRun(expression="f(3)")
+    later = Later(ExpressionRun(expression="want(3)", setup="def want(x):\n    return x * x"))
+    assert test.check == equal(later)
+
+
+def test_arrays_are_compared_as_lists() -> None:
+    problem = read_script("import numpy as np\nassert np.allclose(f(np.array([1.0])), [2.0], atol=0.1)")
+    [test] = problem.tests
+    assert test.check == Close(expected=[2.0], relative=1e-5, absolute=0.1)
+    assert "tolist" in run_of(test).expression
+    assert problem.imports == ("import numpy as np",)
+
+
+def test_conjunctions_are_several_tests() -> None:
+    assert [test.check for test in read_script("assert f(1) == 1 and f(2) == 4").tests] == [equal(1), equal(4)]
+
+
+KODCODE = """
+from solution import total, Stack
+import pytest
+
+def test_total():
+    numbers = [1, 2, 3]
+    expected = 6
+    result = total(numbers)
+    assert result == expected
+    assert total([]) == 0
+
+def test_stack():
+    stack = Stack()
+    stack.push(5)
+    assert stack.pop() == 5
+    assert not stack
+    with pytest.raises(IndexError):
+        stack.pop()
+
+@pytest.mark.parametrize("numbers, expected", [([1], 1), pytest.param([2, 2], 4, id="twos")])
+def test_more(numbers, expected):
+    assert total(numbers) == expected
+"""
+
+
+def test_a_test_file_gives_each_assertion_the_statements_it_needs_and_no_other() -> None:
+    problem = read_script(KODCODE)
+    runs = [run_of(test) for test in problem.tests]
+    assert [run.setup for run in runs[:3]] == [
+        "numbers = [1, 2, 3]\nresult = total(numbers)",
+        "",
+        "stack = Stack()\nstack.push(5)",
+    ]
+    assert [run.setup for run in runs[-2:]] == ["numbers = [1]", "numbers = [2, 2]"]
+    assert not any("expected" in run.setup + run.expression for run in runs)
+    assert problem.tests[4].check == Raises(kinds=("IndexError",))
+    assert [test.check for test in problem.tests[-2:]] == [equal(1), equal(4)]
+    assert problem.names >= {"total", "Stack"}
+
+
+def test_check_of_a_candidate_calls_the_entry_point() -> None:
+    source = (
+        "META = {}\n\ndef check(candidate):\n    assert candidate(2) == 4\n    assert abs(candidate(3) - 9) < 0.1\n"
+    )
+    problem = read_script(source, entry_point="square")
+    assert [run_of(test).setup for test in problem.tests] == ["candidate = square"] * 2
+    assert "square" in problem.names
+    with pytest.raises(TestsError, match="no column entry_point"):
+        read_script(source)
+
+
+UNITTEST = """
+import unittest
+
+class TestIt(unittest.TestCase):
+    def setUp(self):
+        self.stack = Stack([1])
+        self.want = 1
+
+    def test_pop(self):
+        self.assertEqual(self.stack.pop(), self.want)
+        self.assertTrue(f(1))
+        self.assertAlmostEqual(f(2), 0.5, places=3)
+        self.assertIn(f(3), [1, 2])
+        with self.assertRaises(ValueError):
+            f(-1)
+"""
+
+
+def test_methods_of_unittest_are_assertions() -> None:
+    problem = read_script(UNITTEST)
+    assert run_of(problem.tests[0]) == ExpressionRun(expression="_self_stack.pop()", setup="_self_stack = Stack([1])")
+    assert [test.check for test in problem.tests] == [
+        equal(1),
+        Truth(expected=True),
+        Close(expected=0.5, relative=0.0, absolute=0.0005),
+        Member(collection=[1, 2]),
+        Raises(kinds=("ValueError",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for x, want in [(1, 11), (2, 22)]:\n    assert f(x) == want",
+        "cases = [(1, 11), (2, 22)]\nfor x, want in cases:\n    assert f(x) == want",
+        "for case in [{'in': 1, 'out': 11}, {'in': 2, 'out': 22}]:\n    assert f(case['in']) == case['out']",
+        "xs = [1, 2]\nys = [11, 22]\nfor x, y in zip(xs, ys):\n    assert f(x) == y",
+        "xs = [1, 2]\nys = [11, 22]\nfor i in range(len(xs)):\n    assert f(xs[i]) == ys[i]",
+        "for i, (x, y) in enumerate([(1, 11), (2, 22)]):\n    assert f(x) == y, i",
+        "for x, y in {1: 11, 2: 22}.items():\n    assert f(x) == y",
+        "assert all(f(x) == y for x, y in [(1, 11), (2, 22)])",
+        "rows = [[1, 11], [2, 22]]\nfor row in rows:\n    x, y = row\n    got = f(x)\n    assert got == y",
+        "ok = f(1) == 11\nassert ok\nassert f(2) == 22",
+    ],
+)
+def test_loops_are_unrolled_and_no_answer_comes_beside_the_program(source: str) -> None:
+    problem = read_script(source)
+    assert [test.check for test in problem.tests] == [equal(11), equal(22)]
+    beside = "".join(f"{run_of(test).setup}\n{run_of(test).expression}\n" for test in problem.tests)
+    assert "11" not in beside
+    assert "22" not in beside
+
+
+def test_what_the_program_changes_is_read_beside_it() -> None:
+    [test] = read_script("xs = [3, 1]\nsort_it(xs)\nassert xs == [1, 3]").tests
+    assert run_of(test) == ExpressionRun(expression="xs", setup="xs = [3, 1]\nsort_it(xs)")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("", "no assertion"),
+        ("x = 1", "no assertion"),
+        ("assert True", "no assertion"),
+        ("assert f(:", "not Python"),
+        ("if x:\n    assert f(2) == 1", "cannot be taken apart"),
+        ("while True:\n    assert f(2) == 1", "cannot be taken apart"),
+        ("def ok(v):\n    assert v == 3\nok(f(2))", "stand in a function"),
+        ("cases = [[1, 2]]\nfor c in cases:\n    assert f(*c[:-1]) == c[-1]", "input and its answer"),
+        ("rows = load()\nfor x, y in rows:\n    assert f(x) == y", "not written out"),
+        ("assert isinstance(f(2), Tree)", "an object of the program"),
+        ("assert Point(1) == Point(1)", "an object of the program"),
+        ("assert await f(2) == 1", "awaits"),
+        ("assert all(f(x) == y for x, y in pairs())", "not written out"),
+        ("import pytest\nwith pytest.raises(MyError):\n    f(2)", "no built-in exception"),
+        ("from helpers import *\nassert f(2) == 1", "all names of a module"),
+        ("def test_it(tmp_path):\n    assert f(tmp_path) == 1", "a fixture"),
+        ("if f(2) == 3:\n    ok = True\nassert f(1) == 1 and ok", "compares what the program gives"),
+        ("x = 0.1\nassert f(2) == pytest.approx(1.5, rel=x)", "tolerance"),
+        ("assert f(2) == [pytest.approx(1.5)]", "uses pytest in a way"),
+        ("assert f(2) > pytest.approx(1.5)", "uses pytest in a way"),
+        (
+            "class TestA:\n    def help(self):\n        return 1\n    def test_a(self):\n        assert self.help() == f()",
+            "method",
+        ),
+        ("assert " + "(" * 90 + "f(1)" + ")" * 90 + " == " + "-" * 5000 + "1", "nested too deeply|not Python"),
+        ("x = 1\n" * 1_000_001, "characters"),
+        ("for i in range(2000):\n    assert f(i) == i\nassert f(1) == 1", "more than 2000"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_refused(source: str, reason: str) -> None:
+    with pytest.raises(TestsError, match=reason):
+        read_script(source)
+
+
+@given(st.text(alphabet="f(x)=[]1,'\n assert:;inotr.", max_size=80))
+def test_no_text_is_another_error(source: str) -> None:
+    with suppress(TestsError):
+        read_script(source)
+
+
+@given(st.lists(st.tuples(st.integers(-99, 99), st.integers(10**6, 10**7)), min_size=1, max_size=5))
+def test_no_expected_number_ever_comes_beside_the_program(pairs: list[tuple[int, int]]) -> None:
+    lines = [f"assert f({x}) == {y}" for x, y in pairs]
+    loop = f"for x, y in {pairs!r}:\n    assert f(x) == y\n    assert abs(f(x) - y) < 1e-3\n    assert 0 < f(x) <= y"
+    for test in read_script("\n".join([*lines, loop])).tests:
+        for run in test.runs:
+            assert isinstance(run, ExpressionRun)
+            assert not any(str(y) in run.setup + run.expression for _, y in pairs)

@@ -1,0 +1,198 @@
+"""Texts and values against what is expected: what does not count, and that everything else does."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grpo_rewards_code.compare import Tolerance, is_close, same_text, same_value
+from grpo_rewards_code.executor.values import Opaque
+from grpo_rewards_code.problem.types import Close, Style
+
+TOLERANCE = Tolerance()
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        ("7\n", "7"),
+        ("7", "7\n"),
+        ("7 \t\n\n\n", "7\n"),
+        ("1\r\n2\r\n", "1\n2\n"),
+        ("1\r2\r", "1\n2\n"),
+        ("", "\n"),
+        ("1  2   3\n", "1 2 3\n"),
+        (" 1 2\n", "1 2\n"),
+        ("0.33333333333333\n", "0.333333333333\n"),
+        ("0.333333\n", "0.333333333333\n"),
+        ("1e3\n", "1000.0\n"),
+        ("2\n", "2.0\n"),
+        ("nan\n", "nan\n"),
+        ("a\n\nb", "a\n\nb"),
+        ("10" + "0" * 6000, "10" + "0" * 6000),
+    ],
+)
+def test_layout_at_the_end_and_the_digits_of_a_fraction_do_not_count(actual: str, expected: str) -> None:
+    assert same_text(actual, expected, TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        ("7\n8\n", "7\n"),
+        ("7\n", "7\n8\n"),
+        ("7 8 9 10", "7 8 9"),
+        ("\n7", "7"),
+        ("7", "\n7"),
+        ("", "\n7"),
+        ("a  b", "a b"),
+        (" *\n***", "*\n***"),
+        ("Yes", "YES"),
+        ("0.34", "0.333333333333"),
+        ("0.3333", "0.333333333333"),
+        ("123456789012345679", "123456789012345678"),
+        ("3.0", "3"),
+        ("3.0000001", "3"),
+        ("nan", "1.5"),
+        ("inf", "1.5"),
+        ("nan", "0.0"),
+        ("1e400", "1.5"),
+        ("0", "0.00001"),
+        ("1_000.5", "1000.5"),
+        ("0x10", "16"),
+        ("٣.٥", "3.5"),
+        ("1 2 x", "1 2 3"),
+        ("x 1.5", "y 1.5"),
+        ("7�", "7"),
+    ],
+)
+def test_everything_else_counts(actual: str, expected: str) -> None:
+    assert not same_text(actual, expected, TOLERANCE)
+
+
+def test_lines_may_come_in_any_order_where_the_test_says_so() -> None:
+    assert same_text("b\na\n", "a\nb\n", TOLERANCE, unordered=True)
+    assert same_text("0.5000000001\n1\n", "1\n0.5\n", TOLERANCE, unordered=True)
+    assert not same_text("a\na\n", "a\nb\n", TOLERANCE, unordered=True)
+    assert not same_text("b\na\n", "a\nb\n", TOLERANCE)
+
+
+@given(st.text(), st.text())
+def test_a_text_equals_itself_and_a_longer_one_is_another(text: str, more: str) -> None:
+    assert same_text(text, text, TOLERANCE)
+    if more.strip():
+        assert not same_text(f"{text.rstrip()}\n{more}", text, TOLERANCE)
+
+
+@given(st.lists(st.integers()), st.integers(0, 20))
+def test_one_wrong_number_is_found_among_many(numbers: list[int], place: int) -> None:
+    wrong = [*numbers]
+    wrong.insert(min(place, len(numbers)), 10**20)
+    right = [*numbers]
+    right.insert(min(place, len(numbers)), 10**20 + 1)
+    assert not same_text(" ".join(map(str, wrong)), " ".join(map(str, right)), TOLERANCE)
+    assert not same_value(wrong, right, TOLERANCE, style="json")
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "style"),
+    [
+        (1.5000000000000002, 1.5, "json"),
+        ((1, 2), [1, 2], "json"),
+        ({3: 2, 5: 1}, {"3": 2, "5": 1}, "json"),
+        ({True: 1}, {"true": 1}, "json"),
+        ([(1, (2.0000000001,))], [[1, [2.0]]], "json"),
+        (2, 2.0, "json"),
+        (2.0, 2, "json"),
+        (None, None, "json"),
+        ({1, 2}, {2, 1}, "python"),
+        ((1, 2), (1, 2), "python"),
+        ({0.1 + 0.2}, {0.3}, "python"),
+        (math.nan, math.nan, "json"),
+        ([10**5000], [10**5000], "python"),
+        (1j, 1j, "python"),
+        (b"ab", b"ab", "python"),
+    ],
+)
+def test_values_that_are_the_same(actual: object, expected: object, style: Style) -> None:
+    assert same_value(actual, expected, TOLERANCE, style=style)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "style"),
+    [
+        ("True", True, "json"),
+        ("1", 1, "json"),
+        (None, 0, "json"),
+        (None, False, "json"),
+        (None, [], "json"),
+        ("", None, "json"),
+        ([1], 1, "json"),
+        ([1, 2, 3], [1, 2], "json"),
+        ({1, 2}, [1, 2], "json"),
+        ((1, 2), [1, 2], "python"),
+        ({"3": 1}, {3: 1}, "python"),
+        (1.51, 1.5, "json"),
+        (2.0000001, 2, "json"),
+        (math.inf, 1.5, "json"),
+        (math.nan, 1.5, "json"),
+        (10**400, 1.5, "json"),
+        ("1.5", 1.5, "json"),
+        ({3: 1, "3": 1}, {"3": 1}, "json"),
+        (123456789012345679, 123456789012345678, "json"),
+        (Opaque("Yes"), 7, "json"),
+        (Opaque("Yes"), "<Yes>", "json"),
+        ([Opaque("Yes")], [7], "json"),
+        (Opaque("Yes"), None, "python"),
+        ({"a": Opaque("Yes")}, {"a": 1.5}, "json"),
+    ],
+)
+def test_values_that_are_not(actual: object, expected: object, style: Style) -> None:
+    assert not same_value(actual, expected, TOLERANCE, style=style)
+
+
+def test_items_may_come_in_any_order_where_the_test_says_so() -> None:
+    for actual in ([[2, 3], [1]], ([1], [2, 3]), [[1], [2, 3]]):
+        assert same_value(actual, [[1], [2, 3]], TOLERANCE, style="json", unordered=True)
+    assert same_value({1, 2}, [2, 1], TOLERANCE, style="json", unordered=True)
+    assert not same_value([1, 1], [1, 2], TOLERANCE, style="json", unordered=True)
+    assert not same_value([[3, 2]], [[2, 3]], TOLERANCE, style="json", unordered=True)
+    assert not same_value([10**5000], [10**5000 + 1], TOLERANCE, style="json", unordered=True)
+
+
+def test_values_nested_beyond_reason_are_not_the_same_and_no_error() -> None:
+    deep: list[object] = []
+    other: list[object] = [1]
+    for _ in range(100_000):
+        deep, other = [deep], [other]
+    assert not same_value(deep, other, TOLERANCE, style="json")
+    assert not is_close(deep, Close(expected=0, relative=1.0, absolute=1.0), other)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "close", "right"),
+    [
+        (1.5, 1.5, {"absolute": 1e-6, "exclusive": True}, True),
+        (1.6, 1.5, {"absolute": 0.1, "exclusive": True}, False),
+        (1.625, 1.5, {"absolute": 0.125}, True),
+        (1.625, 1.5, {"absolute": 0.125, "exclusive": True}, False),
+        ([1.0, 2.0], [1.0, 2.0000001], {"absolute": 1e-6}, True),
+        ([1.0], [1.0, 2.0], {"absolute": 1e-6}, False),
+        ({"a": 1.0}, {"a": 1.0000001}, {"relative": 1e-6}, True),
+        ({"b": 1.0}, {"a": 1.0}, {"relative": 1e-6}, False),
+        (math.nan, 1.5, {"absolute": 1e9}, False),
+        (math.inf, 1.5, {"absolute": 1e9}, False),
+        ("1.5", 1.5, {"absolute": 1e9}, False),
+        (Opaque("Any"), 1.5, {"absolute": 1e9}, False),
+        (None, 1.5, {"absolute": 1e9}, False),
+        (10**400, 1.5, {"absolute": 1e9}, False),
+        (110.0, 100.0, {"relative": 0.1, "relative_to": "larger"}, True),
+        (111.0, 100.0, {"relative": 0.1}, False),
+    ],
+)
+def test_closeness_is_that_of_the_test(actual: object, expected: object, close: dict[str, object], right: bool) -> None:
+    check = Close(**{"expected": expected, "relative": 0.0, "absolute": 0.0, **close})  # type: ignore[arg-type]
+    assert is_close(actual, check, expected) is right

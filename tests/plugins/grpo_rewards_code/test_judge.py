@@ -1,0 +1,214 @@
+"""Judging with an executor that runs nothing real: what goes out, what is compared here, and what comes of failures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from grpo_rewards_code.compare import Tolerance
+from grpo_rewards_code.executor.types import ExecutorError, Limits, Run, RunResult, StdinRun
+from grpo_rewards_code.executor.values import Opaque
+from grpo_rewards_code.judge import Verdict, judge, prepare
+from grpo_rewards_code.problem.row import read_problem
+from grpo_rewards_code.problem.types import TestsError
+from tests.plugins.grpo_rewards_code.fakes import FakeExecutor, answering, failing
+
+ECHO = "write(str(int(read()) * 2))"
+DOUBLE = "def f(x):\n    return x * 2"
+
+
+def verdict(program: str, row: dict[str, Any], executor: FakeExecutor | None = None, **settings: Any) -> Verdict:
+    """The verdict, with the answers kept from the program."""
+    executor = executor or FakeExecutor(answering)
+
+    async def judged() -> Verdict:
+        problem = await prepare(read_problem(row), executor, Limits())
+        return await judge(program, problem, executor, Limits(), tolerance=Tolerance(), **settings)
+
+    return asyncio.run(judged())
+
+
+def stdin_row(*pairs: tuple[int, int]) -> dict[str, Any]:
+    return {"tests": {"kind": "stdin", "cases": [{"input": f"{x}\n", "output": f"{y}\n"} for x, y in pairs]}}
+
+
+def code_row(*lines: str) -> dict[str, Any]:
+    return {"tests": {"kind": "assert", "code": list(lines)}}
+
+
+def test_a_right_program_passes_every_test() -> None:
+    assert verdict(ECHO, stdin_row((1, 2), (4, 8))) == Verdict(passed=2, tests=2)
+    assert verdict(DOUBLE, code_row("assert f(2) == 4", "assert f('a') == 'aa'")) == Verdict(passed=2, tests=2)
+
+
+def test_a_wrong_program_says_which_test_it_failed_first() -> None:
+    assert verdict(ECHO, stdin_row((1, 2), (4, 9))) == Verdict(passed=1, tests=2, reason="test 2: wrong answer")
+    assert (
+        verdict("def g(x): return 1", code_row("assert f(2) == 4")).reason
+        == "test 1: error: NameError: name 'f' is not defined"
+    )
+
+
+def test_no_answer_goes_out_with_the_program() -> None:
+    row = code_row(
+        "assert f(2) == 40404",
+        "assert abs(f(3) - 40404) < 1e-3",
+        "assert f(4) in [40404]",
+        "assert 40403 < f(5) < 40404",
+        "assert f(6) == sum([40404])",
+        "assert not f(7) != 40404",
+    )
+    executor = FakeExecutor(lambda program, run: RunResult(status="ok", value=True))
+    verdict("PROGRAM", row, executor)
+    beside = [job for job in executor.jobs if job.program]
+    assert beside
+    for job in executor.jobs:
+        text = json.dumps([str(run) for run in job.runs])
+        assert not (job.program and ("40404" in text or "40403" in text))
+
+
+def test_what_is_evaluated_apart_comes_without_the_program() -> None:
+    executor = FakeExecutor(answering)
+    row = code_row("assert 3 < f(2) < 5", "assert f(2) == sum([1, 3])")
+    assert verdict(DOUBLE, row, executor) == Verdict(passed=2, tests=2)
+    assert [bool(job.program) for job in executor.jobs] == [False, True, False]
+
+
+def test_an_assertion_that_does_not_hold_with_the_values_fails() -> None:
+    row = code_row("assert 3 < f(2) < 5", "assert 3 < f(9) < 5", "assert f(1) > 'a'")
+    assert verdict(DOUBLE, row) == Verdict(passed=1, tests=3, reason="test 2: the assertion does not hold")
+
+
+@pytest.mark.parametrize("value", [Opaque("Yes"), [Opaque("Yes")], {"a": Opaque("Yes")}, {Opaque("k"): 1}])
+def test_a_value_without_data_form_makes_every_kind_of_test_fail(value: object) -> None:
+    executor = FakeExecutor(lambda program, run: RunResult(status="ok", value=value))
+    for line in (
+        "f(2) == 4",
+        "f(2) != 4",
+        "f(2) in [4]",
+        "f(2) not in [4]",
+        "abs(f(2) - 4) < 9",
+        "0 < f(2)",
+        "f(2) is None",
+    ):
+        found = verdict("P", code_row(f"assert {line}"), executor)
+        if line in ("f(2) != 4", "f(2) not in [4]") and not isinstance(value, Opaque):
+            continue  # a list is not 4, whatever is in it
+        assert found.passed == 0, line
+
+
+@pytest.mark.parametrize("status", ["error", "timeout", "memory", "output", "processes", "killed"])
+def test_a_run_that_does_not_end_well_fails_whatever_it_printed(status: Any) -> None:
+    def rule(program: str, run: Run) -> RunResult:
+        return RunResult(status=status, stdout="7\n", value=7, detail="Traceback\nValueError: no")
+
+    row = {"tests": {"kind": "stdin", "cases": [{"input": "", "output": "7\n"}]}}
+    assert verdict("P", row, FakeExecutor(rule)).reason == f"test 1: {status}: ValueError: no"
+    assert verdict("P", code_row("assert f(1) == 7"), FakeExecutor(rule)).passed == 0
+
+
+def test_a_missing_result_is_no_pass() -> None:
+    class Short(FakeExecutor):
+        async def run(self, job: Any) -> Any:
+            return (await super().run(job))[:1]
+
+    row = stdin_row((1, 2), (4, 8))
+    assert verdict(ECHO, row, Short(answering)) == Verdict(passed=1, tests=2, reason="test 2: not run")
+
+
+def test_the_share_that_passes_needs_all_runs() -> None:
+    executor = FakeExecutor(answering)
+    row = stdin_row((1, 9), *[(x, 2 * x) for x in range(30)], (3, 7))
+    found = verdict(ECHO, row, executor, partial=True)
+    assert (found.passed, found.tests) == (30, 32)
+    assert len(executor.jobs) == 1
+    assert not executor.jobs[0].stop_at_failure
+
+
+def test_a_wrong_program_is_not_run_on_all_tests() -> None:
+    executor = FakeExecutor(answering)
+    verdict(ECHO, stdin_row((1, 9), *[(x, 2 * x) for x in range(100)]), executor)
+    assert [len(job.runs) for job in executor.jobs] == [8]
+    executor = FakeExecutor(answering)
+    assert verdict(ECHO, stdin_row(*[(x, 2 * x) for x in range(200)]), executor).passed == 200
+    assert [len(job.runs) for job in executor.jobs] == [8, 16, 32, 64, 64, 16]
+
+
+def test_all_tests_together_have_a_limit() -> None:
+    slow = FakeExecutor(lambda program, run: replace(answering(program, run), wall_s=5.0))
+    found = verdict(ECHO, stdin_row(*[(x, 2 * x) for x in range(20)]), slow, total_s=30.0)
+    assert found == Verdict(passed=8, tests=20, reason="its tests take longer than 30 s together")
+
+
+def test_scripts_and_calls_of_one_row_go_out_apart() -> None:
+    executor = FakeExecutor(lambda program, run: RunResult(status="ok", stdout="4", value=4))
+    cases = [
+        {"input": "2", "output": "4", "testtype": "stdin"},
+        {"input": "2", "output": "4", "testtype": "functional"},
+    ]
+    row = {"public_test_cases": cases, "metadata": {"func_name": "f"}}
+    assert verdict("xs: List = []", row, executor).passed == 2
+    assert [isinstance(job.runs[0], StdinRun) for job in executor.jobs] == [True, False]
+    assert [job.program.startswith("from typing import List") for job in executor.jobs] == [False, True]
+
+
+def test_an_exception_is_expected_by_its_nearest_built_in_class() -> None:
+    row = {"test": "import pytest\ndef test_it():\n    with pytest.raises(LookupError):\n        f(-1)\n"}
+    assert verdict("def f(x):\n    raise KeyError(x)", row).passed == 1
+    assert verdict("class E(KeyError): pass\ndef f(x):\n    raise E(x)", row).passed == 1
+    assert verdict("def f(x):\n    raise ValueError(x)", row).passed == 0
+    assert verdict("class E(ValueError, KeyError): pass\ndef f(x):\n    raise E(x)", row).passed == 0
+    assert verdict("def f(x):\n    return LookupError", row).passed == 0
+    matching = {"test": "def test_it():\n    with pytest.raises(ValueError, match='too .mall'):\n        f(-1)\n"}
+    assert verdict("def f(x):\n    raise ValueError('too small')", matching).passed == 1
+    assert verdict("def f(x):\n    raise ValueError('no')", matching).passed == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["assert f(2) == 1 / 0", "import no_such_module_at_all\nassert f(no_such_module_at_all.x) == 1"]
+)
+def test_an_expected_value_that_cannot_be_evaluated_makes_the_row_unreadable(line: str) -> None:
+    with pytest.raises(TestsError):
+        verdict(DOUBLE, code_row(line))
+
+
+def test_a_failure_of_the_executor_is_nobodys_wrong_answer() -> None:
+    with pytest.raises(ExecutorError, match="the service is away"):
+        verdict(ECHO, stdin_row((1, 2)), FakeExecutor(failing))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        7,
+        -(10**5000),
+        1.5,
+        float("inf"),
+        'it\'s "x" \\ \n é',
+        b"\xff",
+        [1, (2,)],
+        {1: {2}},
+        set(),
+        frozenset({1}),
+        2j,
+        range(3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_value_is_written_out_so_that_it_comes_back(value: object) -> None:
+    executor = FakeExecutor(
+        lambda program, run: RunResult(status="ok", value=value) if program else answering(program, run)
+    )
+    line = "assert f(1) == f(2) or f(1) is None"
+    assert verdict("P", code_row(line), executor).passed == 1
+
+
+def test_a_program_that_returns_none_for_a_function_that_is_missing_fails() -> None:
+    row = {"tests": {"kind": "call", "fn_name": "nothing", "cases": [{"args": [1], "expected": None}]}}
+    assert verdict("def other(x): return None", row).passed == 0
