@@ -153,6 +153,8 @@ def test_a_reference_may_be_any_usual_form(answer: str, reference: object, score
         "9^{9^{9^{9}}}",
         "99999999!",
         "7 7",
+        "7 of 8",
+        "3 to 5",
     ],
 )
 def test_a_reference_that_cannot_be_read_is_not_judged(reference: object) -> None:

@@ -61,7 +61,10 @@ def check_expression(text: str) -> None:
         raise UnreadableError(f"\\{min(unknown)} is no command of an expression")
     if re.search(r"\d\s+[\d.]|[^\x00-\x7f]|[\"'`@#&?;:~=<>,$%]|\.\.|\\[^a-zA-Z|]", _without_arguments(text)):
         raise UnreadableError("signs that are part of no expression")
-    if re.search(r"[a-zA-Z]{4,}", re.sub(r"\\[a-zA-Z]+|\\text\{[^{}]*\}", "", text)):
+    letters = re.sub(r"\\[a-zA-Z]+|\\text\{[^{}]*\}", " ", text)
+    if re.search(
+        r"[a-zA-Z]{4,}|(?<![a-zA-Z])(?:of|to|in|by|is|at|as|an|if|on|per|the|out|for|was|has|had)(?![a-zA-Z])", letters
+    ):
         raise UnreadableError("a word that is no product of variables")
     if _depth(text) > _MAX_DEPTH:
         raise TooLargeError(f"nested deeper than {_MAX_DEPTH}")
