@@ -7,6 +7,7 @@ connects; ends it with all its processes on Ctrl-C or TERM.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import shlex
@@ -26,6 +27,7 @@ __all__ = ["serve"]
 
 _TICK_S = 0.5
 _GRACE_S = 20.0
+_SET_PARENT_DEATH_SIGNAL = 1
 
 
 def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
@@ -35,7 +37,7 @@ def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
     command, environment = server_command(model, host=host, port=port, arguments=arguments), server_environment()
     added = {name: value for name, value in environment.items() if name not in os.environ}
     print(shlex.join([*(f"{name}={value}" for name, value in added.items()), *command]), flush=True)
-    server = subprocess.Popen(command, env=environment, start_new_session=True)
+    server = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
     asked: list[int] = []
 
     def ask(number: int, _: FrameType | None) -> None:
@@ -50,6 +52,12 @@ def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0 if asked else code
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel, where it is Linux, to end the server when this process is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def _watch(server: subprocess.Popen[bytes], url: str) -> int:
