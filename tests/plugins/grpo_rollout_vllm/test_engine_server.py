@@ -1,0 +1,178 @@
+"""Runs with a real vLLM server on the CPU. It takes a minute or two to start, so most tests share one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from grpo_core.loop.rollout import generate
+from tests.integration.runs import completions_of, grpoctl, metrics_of
+from tests.plugins.grpo_rollout_vllm.making import request, rollout
+from tests.plugins.grpo_rollout_vllm.real_server import RealServer, make_served_model
+
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.timeout(1200),
+    pytest.mark.filterwarnings("default"),  # of the engines' own making
+]
+
+FP32_GAP_NATS = 1e-4
+ROWS = "".join(json.dumps({"query": f"Say {number}", "wanted": number % 2}) + "\n" for number in range(12))
+REWARD = """
+def vowels(completions, wanted):
+    return [sum(c in "aeiou" for c in text) / max(len(text), 1) + w for text, w in zip(completions, wanted)]
+"""
+SLOW = {"wait_limit_s": 600.0, "silence_limit_s": 120.0, "look_interval_s": 0.5}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served")
+    make_served_model(folder / "model")
+    (folder / "rows.jsonl").write_text(ROWS, encoding="utf-8")
+    (folder / "mine.py").write_text(REWARD, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(place: Path) -> Iterator[RealServer]:
+    with RealServer(place / "model", place / "server.log") as server:
+        yield server.wait()
+
+
+def arguments(server: RealServer, output: str, *more: str, steps: int = 4) -> list[str]:
+    return [
+        *("train", "--model", "./model", "--dataset", "rows.jsonl", "--rewards", "./mine.py:vowels", "--seed", "3"),
+        *("--steps", str(steps), "--prompts-per-step", "3", "--completions-per-prompt", "4"),
+        *("--max-completion-tokens", "8", "--learning-rate", "1e-2", "--output", output),
+        *("--rollout", "vllm", "--set", f"rollout.options.urls=[{server.url}]"),
+        *("--set", "rollout.max_gap_nats=0.001", "--set", "run.probe_prompts=0", *more),
+    ]
+
+
+def check_gaps(run: Path, steps: int = 4) -> None:
+    rows = metrics_of(run)
+    assert [row["step"] for row in rows] == list(range(1, steps + 1))
+    assert all(float(str(row["sampler/gap_max"])) < FP32_GAP_NATS for row in rows), rows
+
+
+def test_a_run_matches_the_in_process_one_and_engine_and_trainer_agree_at_every_step(
+    server: RealServer, place: Path
+) -> None:
+    grpoctl(place, *arguments(server, "server"))
+    check_gaps(place / "server")
+    assert server.label().startswith("grpo-3-")
+    assert len(completions_of(place / "server")) == 4 * 12
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("rollout.options.transfer=network",),
+        ("rollout.options.weights_folder=./lying",),
+        ("rollout.temperature=0.7", "rollout.top_p=0.9", "rollout.repetition_penalty=1.1"),
+        ("rollout.stop=[e]",),
+    ],
+    ids=["network", "folder", "penalty", "stop"],
+)
+def test_weights_get_there_by_every_way_and_every_setting_is_compared_like_with_like(
+    more: tuple[str, ...], server: RealServer, place: Path, request: pytest.FixtureRequest
+) -> None:
+    output = request.node.callspec.id
+    grpoctl(place, *arguments(server, output, *(part for setting in more for part in ("--set", setting))))
+    check_gaps(place / output)
+    if output == "stop":
+        texts = [str(row["completion"]) for row in completions_of(place / output)]
+        assert all("e" not in text[:-1] for text in texts)
+
+
+def test_two_ranks_draw_what_one_draws(server: RealServer, place: Path) -> None:
+    command = arguments(server, "two", "--nproc-per-node", "2")
+    subprocess.run([sys.executable, "-m", "grpo_core", *command], cwd=place, check=True, timeout=300)
+    check_gaps(place / "two")
+    assert [row["completion"] for row in completions_of(place / "two")] == [
+        row["completion"] for row in completions_of(place / "server")
+    ]
+
+
+def test_a_missed_update_makes_the_comparison_fail(server: RealServer, place: Path) -> None:
+    (place / "forgetful.py").write_text(
+        "from grpo_core.api import RolloutSpec, hookimpl\n"
+        "from grpo_rollout_vllm.rollout import ServerRollout\n\n\n"
+        "class Forgetful(ServerRollout):\n"
+        "    def load_weights(self, stream, version):\n"
+        "        list(stream) if version == 2 else super().load_weights(stream, version)\n\n\n"
+        "@hookimpl\n"
+        "def grpo_rollout_backends():\n"
+        '    yield RolloutSpec(name="forgetful", summary="s", target=f"{__file__}:Forgetful",\n'
+        '        options="grpo_rollout_vllm.options:VllmRolloutOptions", capabilities=frozenset({"weights:stream"}))\n',
+        encoding="utf-8",
+    )
+    ran = grpoctl(place, *arguments(server, "missed", "--plugin", "forgetful.py", "--rollout", "forgetful"), code=4)
+    assert "step 3: the trainer gives the sampled tokens other log-probabilities" in ran.stderr
+
+
+def test_what_is_computed_after_an_update_is_the_new_model_also_where_the_head_is_tied(
+    server: RealServer, place: Path, tmp_path: Path
+) -> None:
+    other = AutoModelForCausalLM.from_pretrained(make_served_model(tmp_path / "other", seed=1), dtype=torch.float32)
+    with rollout(place / "model", tmp_path, server.url, **SLOW) as backend:
+        backend.load_weights(other.state_dict().items(), 7)
+        (group,) = generate(backend, [request(n=2, max_tokens=12)])
+    for completion in group.completions:
+        ids = torch.tensor([[*group.request.prompt_ids, *completion.token_ids]])
+        with torch.no_grad():
+            logits = other(ids).logits[0, len(group.request.prompt_ids) - 1 : -1]
+        expected = logits.log_softmax(-1).gather(-1, torch.tensor(completion.token_ids)[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(completion.sampling_logprobs), expected, atol=1e-4, rtol=0)
+        assert completion.policy_version == 7
+
+
+def killed_when(server: RealServer, moment: str, killed: list[str]) -> None:
+    """Kill the server at a moment of the run, and start it again."""
+    until = time.monotonic() + 200
+    before = server.label()
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            if (
+                (moment == "generation" and server.running())
+                or (moment == "update" and server.get("/is_paused")["is_paused"])
+                or (moment == "between" and server.label() != before and not server.running())
+            ):
+                break
+        time.sleep(0.002)
+    server.kill()
+    killed.append(moment)
+    server.start()
+
+
+@pytest.mark.parametrize("moment", ["generation", "update", "between"])
+def test_drill_a_server_that_is_killed_comes_back_and_the_run_goes_on(
+    moment: str, server: RealServer, place: Path
+) -> None:
+    killed: list[str] = []
+    killer = threading.Thread(target=killed_when, args=(server, moment, killed))
+    output = f"drill-{moment}"
+    command = arguments(server, output, "--set", "rollout.max_completion_tokens=96", steps=5)
+    run = subprocess.Popen([sys.executable, "-m", "grpo_core", *command], cwd=place)
+    try:
+        killer.start()
+        assert run.wait(900) == 0
+    finally:
+        run.kill()
+        killer.join()
+        server.wait()
+    assert killed == [moment]
+    check_gaps(place / output, steps=5)
+    assert not any(name.startswith("grpo-weights") for name in os.listdir("/dev/shm"))
