@@ -2,7 +2,7 @@
 
 A trainer backend owns the weights: where they are, how gradients are summed, who steps. Everything else of an update
 is here, and the same for all of them: loading, micro-batches, the policy as one module, losses with the denominators
-of the update, metrics, learning rates, names of weights. docs/hooks.md shows how they fit together.
+of the update, metrics, learning rates, names of weights. docs/several-gpus.md says how they fit together.
 
 It imports torch and transformers: a plugin's entry module leaves it alone, the module behind its target needs it.
 """

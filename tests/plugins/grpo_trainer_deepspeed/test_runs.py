@@ -33,7 +33,7 @@ def test_two_processes_in_stage_3_make_the_run_of_torch_and_resume_bit_by_bit(pl
     assert (place / "run/final/model.safetensors").read_bytes() == whole
     cut_to_step_two(place / "whole", place / "alone")
     refused = grpoctl(place, "resume", "alone", code=4)
-    assert "is in 2 parts, one for each process of that run, and this one has 1 processes" in refused.stderr
+    assert "trainer.json is of a run with 2 processes, in as many parts, and this one has 1" in refused.stderr
 
 
 def test_four_groups_on_six_processes_make_the_run_of_torch(place: Path) -> None:

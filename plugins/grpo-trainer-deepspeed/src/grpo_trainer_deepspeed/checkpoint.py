@@ -97,9 +97,8 @@ def read_progress(directory: Path, now: Progress) -> Progress:
 def _require_same(path: Path, then: Progress, now: Progress) -> None:
     if then.world_size != now.world_size:
         raise CheckpointError(
-            f"{path} is in {then.world_size} parts, one for each process of that run, and this one has "
-            f"{now.world_size} processes",
-            hint=f"resume with {then.world_size} processes in all, or start a new run from the exported model",
+            f"{path} is of a run with {then.world_size} processes, in as many parts, and this one has {now.world_size}",
+            hint=f"resume with {then.world_size} processes in all, or start a new run from an exported model",
         )
     for name, before, setting in (
         ("stage", then.stage, "trainer.options.stage"),

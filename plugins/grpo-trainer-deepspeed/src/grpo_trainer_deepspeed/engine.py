@@ -19,7 +19,7 @@ from grpo_core.backends import TrainerSettings
 from grpo_core.training import PolicyModule
 from grpo_trainer_deepspeed.adamw import make_adamw
 
-__all__ = ["Engine", "make_engine", "make_reference"]
+__all__ = ["Engine", "make_engine", "make_reference", "whole"]
 
 
 class Engine:
@@ -67,10 +67,6 @@ class Engine:
         """Let go of whole weights that a pass without a step leaves behind in stage 3."""
         if self._stage == 3:
             self.deepspeed.empty_partition_cache()
-
-    def whole(self, tensor: Tensor) -> Tensor:
-        """The whole of a weight that may be spread, in memory of its own then."""
-        return whole(tensor)
 
     def close(self) -> None:
         """Take the hooks off the module."""
