@@ -9,6 +9,7 @@ import pytest
 
 from grpo_core.plugins import hookspecs
 from grpo_core.plugins.airlock import prove
+from grpo_core.plugins.health import health_of
 from grpo_core.plugins.observers import Observers, load_observers
 from grpo_core.plugins.specs import KINDS
 from grpo_core.plugins.verdicts import Admitted, Candidate
@@ -19,7 +20,9 @@ from tests.core.plugins.installed import write_plugin
 def example_of(hook: str, folder: Path) -> Path:
     """A one-file plugin made of the example in a hook's docstring."""
     text = inspect.getdoc(getattr(hookspecs, hook)) or ""
-    return write_plugin(folder, "from grpo_core.api import *\n\n" + inspect.cleandoc(text.partition("Example:\n")[2]))
+    return write_plugin(
+        folder, "import shutil\n\nfrom grpo_core.api import *\n\n" + inspect.cleandoc(text.partition("Example:\n")[2])
+    )
 
 
 def admitted(hook: str, folder: Path) -> Admitted:
@@ -59,6 +62,13 @@ def test_hook_grpo_trackers(tmp_path: Path) -> None:
 
 def test_hook_grpo_recipes(tmp_path: Path) -> None:
     assert names(admitted("grpo_recipes", tmp_path)) == [("recipe", "acme-small")]
+
+
+def test_hook_grpo_health(tmp_path: Path) -> None:
+    plugin = admitted("grpo_health", tmp_path)
+    assert plugin.specs == ()
+    (line,) = health_of(plugin)
+    assert line == "there is no acme-engine: pip install acme-engine"
 
 
 def test_hook_grpo_run_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grpo_core.plugins.rules import OBSERVERS, REGISTRATION, RuleError, check_hooks, check_spec, check_unique
+from grpo_core.plugins.rules import HEALTH, OBSERVERS, REGISTRATION, RuleError, check_hooks, check_spec, check_unique
 from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrainerSpec
 from grpo_core.plugins.targets import load_module
 from tests.core.plugins.installed import write_plugin
@@ -83,10 +83,10 @@ def test_a_module_without_a_hook_is_refused(tmp_path: Path) -> None:
     assert caught.value.where == "acme.py"
 
 
-def test_every_hook_is_for_registration_or_for_watching() -> None:
+def test_every_hook_is_for_registration_for_watching_or_for_the_doctor() -> None:
     from grpo_core.plugins import hookspecs
 
-    assert {*REGISTRATION, *OBSERVERS} == {name for name in vars(hookspecs) if name.startswith("grpo_")}
+    assert {*REGISTRATION, *OBSERVERS, HEALTH} == {name for name in vars(hookspecs) if name.startswith("grpo_")}
 
 
 @pytest.mark.parametrize("spec", [REWARD, DATASET, ROLLOUT, TRAINER, RECIPE], ids=lambda spec: str(spec.kind))

@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from grpo_core.errors import GrpoError, PluginError, UnknownComponent
 from grpo_core.plugins.catalog import Entry, missing_requirements
+from grpo_core.plugins.health import health_of
 from grpo_core.plugins.host import PluginHost
 from grpo_core.plugins.specs import KINDS, ComponentSpec
 from grpo_core.plugins.targets import load_target
@@ -27,6 +28,7 @@ __all__ = [
     "of_plugin",
     "options_schema",
     "status",
+    "with_health",
 ]
 
 Plugin = Admitted | Quarantined
@@ -109,6 +111,12 @@ def of_plugin(host: PluginHost, plugin: Plugin) -> dict[str, object]:
             for entry in components_of(host, plugin)
         ],
     }
+
+
+def with_health(host: PluginHost, plugin: Plugin) -> dict[str, object]:
+    """A plugin, with what it says of how it fares."""
+    facts = of_plugin(host, plugin)
+    return facts if isinstance(plugin, Quarantined) else facts | {"health": list(health_of(plugin))}
 
 
 def of_component(entry: Entry) -> dict[str, object]:

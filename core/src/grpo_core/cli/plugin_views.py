@@ -12,6 +12,7 @@ from grpo_core.cli.plugin_facts import Plugin, all_plugins, components_of, optio
 from grpo_core.cli.tables import Cell, print_table
 from grpo_core.errors import GrpoError
 from grpo_core.plugins.catalog import Entry, missing_requirements
+from grpo_core.plugins.health import health_of
 from grpo_core.plugins.host import PluginHost
 from grpo_core.plugins.specs import KINDS, ComponentSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
@@ -74,6 +75,8 @@ def show_health(host: PluginHost, asked: Sequence[Plugin]) -> None:
         names = ", ".join(plugin.distribution for plugin in sound)
         stdout.print(Text.assemble(("loaded: ", "green"), names))
     for plugin in sound:
+        for line in health_of(plugin):
+            stdout.print(Text.assemble((f"{plugin.distribution}: ", "bold"), line))
         for entry in components_of(host, plugin):
             for requirement in missing_requirements(entry.spec):
                 stdout.print(Text(f"{entry.qualified_name} cannot be used: it needs {requirement}"))

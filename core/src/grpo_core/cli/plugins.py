@@ -72,7 +72,7 @@ def doctor(
     host = load_plugins(plugin, warn=False, lenient=True)
     asked = plugin_facts.all_plugins(host) if name is None else [plugin_facts.get_plugin(host, name)]
     if as_json:
-        print_json([plugin_facts.of_plugin(host, each) for each in asked])
+        print_json([plugin_facts.with_health(host, each) for each in asked])
     else:
         plugin_views.show_health(host, asked)
     if any(isinstance(each, Quarantined) and each.stage != "blocked" for each in asked):

@@ -5,7 +5,7 @@ Everything a user can get wrong in data, rewards and settings is found here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,8 @@ from grpo_core.plugins.references import parse_reference
 from grpo_core.recipe.numbers import total_steps
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.recipe.problems import origin_of, with_origins
-from grpo_core.reward.check import check_rewards, claim_warnings
+from grpo_core.reward.check import BoundReward, check_rewards, claim_warnings
+from grpo_core.reward.place import own_words
 from grpo_core.types import BuildContext, Sample
 
 __all__ = ["Prepared", "prepare"]
@@ -46,7 +47,7 @@ class Prepared:
     fingerprint: str
     """Of training and evaluation rows; a resumed run compares it."""
     notes: tuple[str, ...]
-    """Rows that were left out, with their number and reason."""
+    """Rows that were left out, with their number and reason; where rewards run what a model writes."""
     warnings: tuple[str, ...]
     """What is allowed and probably not meant."""
 
@@ -66,7 +67,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     recipe = plan.recipe
     check_objective(plan)
     data = read_data(plan, context)
-    bind_rewards(plan, data, context)
+    rewards = bind_rewards(plan, data, context)
     require_weights(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
     render = partial(
@@ -93,7 +94,10 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         columns=data.columns,
         total_steps=total_steps(recipe, rows=feed.rows),
         fingerprint=fingerprint([*data.train, *data.evaluation]),
-        notes=tuple(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
+        notes=(
+            *(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
+            *reward_notes(rewards),
+        ),
         warnings=tuple(dict.fromkeys(gather_warnings(plan, data, [*train, evaluation]))),
     )
 
@@ -112,13 +116,22 @@ def read_data(plan: LaunchPlan, context: BuildContext) -> Data:
         raise
 
 
-def bind_rewards(plan: LaunchPlan, data: Data, context: BuildContext) -> None:
-    """Raise `RewardError` for rewards that do not fit the data: a fault of the recipe, since nothing has run yet."""
+def bind_rewards(plan: LaunchPlan, data: Data, context: BuildContext) -> tuple[BoundReward, ...]:
+    """The rewards, built and bound; `RewardError` for those that do not fit the data: a fault of the recipe, since
+    nothing has run yet."""
     try:
-        check_rewards(plan.rewards, data.columns, context)
+        return check_rewards(plan.rewards, data.columns, context)
     except RewardError as error:
         error.exit_code = RecipeError.exit_code
         raise
+
+
+def reward_notes(rewards: Iterable[BoundReward]) -> Iterator[str]:
+    """What rewards say of where they run what a model writes."""
+    for reward in rewards:
+        words = own_words(reward.function)
+        if words:
+            yield f"{reward.planned.name}: {words}"
 
 
 def gather_warnings(plan: LaunchPlan, data: Data, rendered: Sequence[RenderedPrompts]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from grpo_core.errors import BrokenReference
 from grpo_core.plugins import hookspecs
 from grpo_core.plugins.faults import describe
 from grpo_core.plugins.rules import (
+    HEALTH,
     OBSERVERS,
     REGISTRATION,
     RuleError,
@@ -40,6 +41,7 @@ def prove(candidate: Candidate) -> Admitted | Quarantined:
     stage: Stage = "import"
     specs: list[Spec] = []
     observers: list[str] = []
+    health: list[str] = []
     try:
         # What a plugin prints must not end up in the middle of `--json`.
         with contextlib.redirect_stdout(sys.stderr):
@@ -51,6 +53,7 @@ def prove(candidate: Candidate) -> Admitted | Quarantined:
                 stage = "register"
                 specs += _register(module, hooks)
                 observers += [place] if set(hooks) & set(OBSERVERS) else []
+                health += [place] if HEALTH in hooks else []
             check_unique(specs)
     except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
         return _quarantine(candidate, stage, error)
@@ -59,6 +62,7 @@ def prove(candidate: Candidate) -> Admitted | Quarantined:
         version=candidate.version,
         specs=tuple(specs),
         observers=tuple(observers),
+        health=tuple(health),
     )
 
 

@@ -1,4 +1,4 @@
-"""The hooks. Registration hooks describe components; observer hooks watch a run.
+"""The hooks. Registration hooks describe components; observer hooks watch a run; `grpo_health` is the doctor's.
 
 A plugin implements any of them in the module its entry point (group `grpo_core.v1`) names. Registration hooks run in
 every `grpoctl` command, so that module must not import torch, transformers, datasets or an engine.
@@ -124,6 +124,21 @@ def grpo_recipes() -> Iterable[RecipeSpec]:  # type: ignore[empty-body]
                 package="grpo_acme",
                 path="recipes/small.yaml",
             )
+    """
+
+
+@hookspec
+def grpo_health() -> Iterable[str]:  # type: ignore[empty-body]
+    """Say how the plugin fares on this machine, in lines for people: what it found, what is missing, what to do.
+
+    Called by `grpoctl plugins doctor` only, so it may take some seconds; the plugin's name is put before each line.
+
+    Example:
+
+        @hookimpl
+        def grpo_health():
+            found = shutil.which("acme-engine")
+            yield f"the engine is {found}" if found else "there is no acme-engine: pip install acme-engine"
     """
 
 

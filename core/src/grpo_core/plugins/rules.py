@@ -31,7 +31,17 @@ from grpo_core.plugins.specs import (
 )
 from grpo_core.plugins.targets import is_target
 
-__all__ = ["OBSERVERS", "REGISTRATION", "RuleError", "Spec", "check_hooks", "check_spec", "check_unique", "line_of"]
+__all__ = [
+    "HEALTH",
+    "OBSERVERS",
+    "REGISTRATION",
+    "RuleError",
+    "Spec",
+    "check_hooks",
+    "check_spec",
+    "check_unique",
+    "line_of",
+]
 
 Spec = ComponentSpec | RecipeSpec
 
@@ -46,8 +56,10 @@ REGISTRATION: Mapping[str, type[Spec]] = {
 """Registration hook -> the spec it describes components with."""
 OBSERVERS = ("grpo_run_started", "grpo_step_finished", "grpo_run_finished")
 """Hooks that watch a run."""
+HEALTH = "grpo_health"
+"""The hook that `grpoctl plugins doctor` calls."""
 
-_HOOKS = (*REGISTRATION, *OBSERVERS)
+_HOOKS = (*REGISTRATION, *OBSERVERS, HEALTH)
 _MARK = f"{hookspecs.hookimpl.project_name}_impl"
 """The attribute by which pluggy knows a decorated function."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

@@ -38,6 +38,8 @@ class Admitted:
     """What it registers."""
     observers: tuple[str, ...] = ()
     """Those of its modules that have observer hooks."""
+    health: tuple[str, ...] = ()
+    """Those of its modules that have the hook `grpo_health`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
