@@ -49,3 +49,11 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
         options="grpo_rewards_code.basics.options:CodeBasicsOptions",
         source="grpo_rewards_code.basics.source:rows",
     )
+
+
+@hookimpl
+def grpo_health() -> Iterable[str]:
+    """How isolated programs would run on this machine."""
+    from grpo_rewards_code.sandbox.health import health
+
+    return health()

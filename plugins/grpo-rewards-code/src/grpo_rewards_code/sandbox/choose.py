@@ -21,14 +21,15 @@ from grpo_rewards_code.sandbox.layout import Layout, find_layout
 from grpo_rewards_code.sandbox.plan import Level, Plan, make_plan
 from grpo_rewards_code.sandbox.process import Sandbox
 
-__all__ = ["Isolation", "IsolationRefusedError", "choose", "describe"]
+__all__ = ["HOW_TO_GET_BUBBLEWRAP", "Isolation", "IsolationRefusedError", "choose", "describe"]
 
 Isolation = Literal["auto", "bubblewrap", "landlock"]
 
-_INSTALL = "Install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap)"
-_ALLOW = (
-    "and let users make namespaces (sysctl user.max_user_namespaces; in a container, its seccomp and AppArmor profile)"
+HOW_TO_GET_BUBBLEWRAP = (
+    "install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap; Fedora: dnf install bubblewrap) and let users "
+    "make namespaces (sysctl user.max_user_namespaces; in a container, its seccomp and AppArmor profiles)"
 )
+"""What to do on a machine where it does not work."""
 _ELSEWHERE = "or run programs elsewhere: executor.kind judge0 or e2b."
 
 
@@ -72,7 +73,7 @@ def choose(
         failures.append("landlock: weaker than min_isolation, which is bubblewrap")
     raise IsolationRefusedError(
         "programs cannot be run in isolation on this machine\n  " + "\n  ".join(failures),
-        hint=f"{_INSTALL} {_ALLOW}, {_ELSEWHERE}",
+        hint=f"{HOW_TO_GET_BUBBLEWRAP[0].upper()}{HOW_TO_GET_BUBBLEWRAP[1:]}, {_ELSEWHERE}",
     )
 
 
