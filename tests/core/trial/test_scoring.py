@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grpo_core.errors import RewardError
 from grpo_core.trial.scoring import make_group, score, stand_in_ids
 from grpo_core.types import Failed, FinishReason
 from tests.core.trial.making import answers, scorer
@@ -43,3 +45,9 @@ def test_stand_ins_are_one_a_word_or_sign_and_equal_for_equal_words() -> None:
 @given(st.text())
 def test_every_text_has_stand_ins(text: str) -> None:
     assert stand_in_ids(text) == stand_in_ids(text)
+
+
+def test_a_reward_that_cannot_be_bound_is_a_fault_of_who_asked() -> None:
+    with pytest.raises(RewardError) as caught, scorer("exact", columns=["gold"]):
+        pass
+    assert caught.value.exit_code == 2

@@ -68,6 +68,8 @@ GOOD = {
         (["[]"], "line 1: is no record of a completion, but list"),
         ([json.dumps(GOOD), json.dumps({**GOOD, "completion": 3})], "line 2: is no record .* 'completion' is missing"),
         ([json.dumps({**GOOD, "member": 1})], "does not begin with the first completion of a group"),
+        ([json.dumps({key: GOOD[key] for key in GOOD if key != "total"})], "line 1: .* 'total' is missing or wrong"),
+        ([json.dumps({**GOOD, "scores": {"a": "b"}})], "line 1: is no record .* 'scores' is missing or wrong"),
         ([json.dumps({**GOOD, "finish_reason": "x"})], "line 1: is no record .* 'finish_reason' is missing or wrong"),
     ],
 )

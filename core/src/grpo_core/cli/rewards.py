@@ -10,7 +10,6 @@ import typer
 
 from grpo_core.cli.common import JsonFlag, PluginFiles, load_plugins
 from grpo_core.cli.console import print_json, stderr
-from grpo_core.cli.flags import SetOption
 from grpo_core.cli.rewards_settings import planned_reward, reward_settings, shipped_file, text_of
 
 if TYPE_CHECKING:
@@ -24,6 +23,10 @@ _app = typer.Typer(no_args_is_help=True, help="Look at rewards, and try and test
 
 _Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A reward: a registered name, ./file.py:function, pkg.mod:function.")
+]
+_Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="As in a run: rewards.NAME.options.timeout_s=5. Repeatable."),
 ]
 _FAILED = 4
 
@@ -64,7 +67,7 @@ def try_reward(
     prompt: Annotated[
         str | None, typer.Option(metavar="TEXT|@FILE", help="The prompt as rendered; default: the row's question.")
     ] = None,
-    set_: SetOption = None,
+    set_: _Set = None,
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -104,7 +107,7 @@ def run_cases_of(
     cases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Cases, JSON lines; default: those the reward ships.")
     ] = None,
-    set_: SetOption = None,
+    set_: _Set = None,
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -141,14 +144,14 @@ def audit_reward(
     high: Annotated[float, typer.Option(metavar="X", help="A right answer must score this on average.")] = 0.9,
     low: Annotated[float, typer.Option(metavar="X", help="What is no answer may score this on average.")] = 0.1,
     columns: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="Rename a column. Repeatable.")] = None,
-    set_: SetOption = None,
+    set_: _Set = None,
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what a reward pays for, on controls made of the data: right answers, others' answers, nothing, the prompt,
-    all answers at once, junk, empty tags; and whether its scores depend on how it is called.
+    """Show what a reward pays for, on controls made of the data, and whether its scores depend on how it is called.
 
-    Exit code 4 when a control fails.
+    Right answers should be paid; others' answers, near misses, all answers at once, nothing, the prompt, empty tags and
+    junk should not. Exit code 4 when a control fails.
     """
     from grpo_core.cli import rewards_audit_views as views
     from grpo_core.trial.audit import Bounds, audit
@@ -185,7 +188,7 @@ def rescore_run(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write every completion, JSON lines.")
     ] = None,
-    set_: SetOption = None,
+    set_: _Set = None,
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from grpo_core.errors import RewardError, UsageError
 from grpo_core.recipe.plan import PlannedReward
 from grpo_core.recipe.schema import ScoringSettings
 from grpo_core.reward.binding import RunValues
@@ -39,8 +40,15 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 def open_scorer(
     rewards: Sequence[PlannedReward], settings: ScoringSettings, columns: Iterable[str], context: BuildContext
 ) -> Iterator[Scorer]:
-    """Build and bind the rewards, and end their workers afterwards. Raises as `Scorer`."""
-    scorer = Scorer(rewards, settings, columns, context)
+    """Build and bind the rewards, and end their workers afterwards.
+
+    Raises as `Scorer`; a reward that cannot be bound is a fault of who asked, since nothing has been scored.
+    """
+    try:
+        scorer = Scorer(rewards, settings, columns, context)
+    except RewardError as error:
+        error.exit_code = UsageError.exit_code
+        raise
     try:
         yield scorer
     finally:

@@ -107,11 +107,17 @@ def _row(place: str, line: bytes) -> Mapping[str, Any]:
     if not isinstance(row, dict):
         raise DataError(f"{place}: is no record of a completion, but {type(row).__name__}")
     for key, kind in _KEYS.items():
-        if not isinstance(row.get(key), kind):
-            raise DataError(f"{place}: is no record of a completion: '{key}' is missing or wrong")
+        if key not in row or not isinstance(row[key], kind):
+            raise _no_record(place, key)
     if row["finish_reason"] not in list(FinishReason):
-        raise DataError(f"{place}: is no record of a completion: 'finish_reason' is missing or wrong")
+        raise _no_record(place, "finish_reason")
+    if not all(isinstance(score, int | float | None) for score in row["scores"].values()):
+        raise _no_record(place, "scores")
     return row
+
+
+def _no_record(place: str, key: str) -> DataError:
+    return DataError(f"{place}: is no record of a completion: '{key}' is missing or wrong")
 
 
 def _group(rows: Sequence[Mapping[str, Any]], columns: frozenset[str], encode: Encode | None) -> RolloutGroup:
