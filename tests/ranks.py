@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+LONG_S = 240.0
+"""More than anything takes that ends well, on a machine that does much else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ def start_ranks(count: int, scene: str, *arguments: object, limit_s: float = 60.
     ]
 
 
-def end_ranks(processes: Sequence[subprocess.Popen[str]], timeout_s: float = 60.0) -> list[RankRan]:
+def end_ranks(processes: Sequence[subprocess.Popen[str]], timeout_s: float = LONG_S) -> list[RankRan]:
     """Wait for all of them."""
     ran = []
     try:
@@ -58,7 +60,7 @@ def end_ranks(processes: Sequence[subprocess.Popen[str]], timeout_s: float = 60.
     return ran
 
 
-def run_ranks(count: int, scene: str, *arguments: object, limit_s: float = 60.0) -> list[RankRan]:
+def run_ranks(count: int, scene: str, *arguments: object, limit_s: float = LONG_S) -> list[RankRan]:
     """Run a scene to its end; it must end well on every rank."""
     ran = end_ranks(start_ranks(count, scene, *arguments, limit_s=limit_s))
     assert all(each.returncode == 0 for each in ran), ran
