@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grpo_core.api import DatasetSpec, RewardSpec, hookimpl
+from grpo_core.api import DatasetSpec, RecipeSpec, RewardSpec, hookimpl
 
 
 @hookimpl
@@ -48,6 +48,17 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
         target="grpo_rewards_code.basics.prompt:make",
         options="grpo_rewards_code.basics.options:CodeBasicsOptions",
         source="grpo_rewards_code.basics.source:rows",
+    )
+
+
+@hookimpl
+def grpo_recipes() -> Iterable[RecipeSpec]:
+    """Runs that work as they are."""
+    yield RecipeSpec(
+        name="multitask-math-code",
+        summary="Maths and code in one run with the embedded 0.9 M-parameter model; needs grpo-rewards-math too",
+        package="grpo_rewards_code",
+        path="recipes/multitask-math-code.yaml",
     )
 
 
