@@ -10,6 +10,7 @@ from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, Rollout
 from grpo_core.protocols import (
     DescribedReward,
     Preprocessor,
+    RestsBetweenRollouts,
     RewardFunction,
     RolloutBackend,
     RolloutServer,
@@ -55,6 +56,7 @@ __all__ = [
     "PluginError",
     "Preprocessor",
     "RecipeSpec",
+    "RestsBetweenRollouts",
     "RewardError",
     "RewardFunction",
     "RewardSpec",

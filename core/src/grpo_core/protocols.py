@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DescribedReward",
     "Preprocessor",
+    "RestsBetweenRollouts",
     "RewardFunction",
     "RolloutBackend",
     "RolloutServer",
@@ -64,7 +65,8 @@ class RolloutBackend(Protocol):
     """Draws completions."""
 
     def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
-        """Yield one group a request, each as soon as it is complete, in any order."""
+        """Yield one group a request, each as soon as it is complete, in any order. On several ranks it is called by all
+        of them, also by one that has nothing to ask."""
         ...
 
     def load_weights(self, stream: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
@@ -81,6 +83,15 @@ class SharesWeights(Protocol):
 
     def share(self, module: torch.nn.Module, version: int) -> None:
         """Generate with `module` from now on; completions carry `version`. Called before every rollout."""
+        ...
+
+
+class RestsBetweenRollouts(Protocol):
+    """A rollout backend that shares a device with the trainer and can make room on it."""
+
+    def rest(self) -> None:
+        """Give memory back until the next `load_weights`, which brings every weight again. Called once the completions
+        of a step are there, before the trainer computes; not between rollouts with the same weights."""
         ...
 
 

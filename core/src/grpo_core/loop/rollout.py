@@ -65,7 +65,7 @@ def step_requests(plan: LaunchPlan, prompts: Sequence[Prompt], *, seed: int, ste
 def generate(backend: RolloutBackend, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
     """Yield the backend's groups as they come, each checked against what was asked; every request is answered."""
     waiting = {id(request): request for request in requests}
-    for group in backend.generate(requests) if requests else ():
+    for group in backend.generate(requests):
         if waiting.pop(id(group.request), None) is None:
             raise RolloutError(f"the rollout backend answered for sample {group.sample.id!r}, which was not asked for")
         _check_group(group)

@@ -51,6 +51,7 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
         parts.scorer.failures.look(known.groups, samples=[request.sample for request in requests], step=step)
         scored = bring_together(parts, requests, mine)
         share = batches.take_share(parts, known, mine, step=step)
+        parts.weights.rest()
     with clock("logprobs"):
         share = batches.attach_logprobs(parts, known, share, check_gap=check_gap)
         estimated, share = estimate_advantages(parts, known, share)

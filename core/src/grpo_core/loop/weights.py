@@ -25,3 +25,10 @@ class WeightSync:
         elif version != self._version:
             self._rollout.load_weights(self._trainer.iter_weights(), version)
         self._version = version
+
+    def rest(self) -> None:
+        """Let an engine that can make room do so, as the trainer is about to compute."""
+        rest = getattr(self._rollout, "rest", None)
+        if self._route == "stream" and rest is not None:
+            rest()
+            self._version = None
