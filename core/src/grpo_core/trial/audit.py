@@ -175,7 +175,7 @@ def _number(outcome: Outcome) -> float:
 
 
 def _tells_apart(written: Written, scores: Scores) -> Finding:
-    """Whether there is anything to learn: some two completions of a row score differently."""
+    """Whether there is anything to learn: some two completions score differently."""
     numbers = {outcome for row in scores for outcome in row if isinstance(outcome, float)}
     finding = Finding(
         name="tells completions apart", judged="pays", count=sum(t is not None for row in written for t in row)
