@@ -53,3 +53,9 @@ def test_a_json_that_cannot_be_used_is_named(tmp_path: Path, text: str | None, s
 def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         DeepSpeedOptions(**options)
+
+
+def test_the_page_names_every_option() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "engines.md").read_text(encoding="utf-8")
+    section = page.split("## DeepSpeed training")[1]
+    assert [name for name in DeepSpeedOptions.model_fields if f"`{name}`" not in section] == []
