@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from typing import BinaryIO
 
 from grpo_rewards_code.executor.types import ExecutorError, Limits
 from grpo_rewards_code.sandbox.exchange import Finished, exchange
@@ -28,21 +29,14 @@ class Sandbox:
     def __init__(self, plan: Plan) -> None:
         """Start it and wait until it is ready; `ExecutorError` with its own words when it does not get there."""
         self._plan = plan
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with tempfile.TemporaryFile() as words, theirs:
-            try:
-                self._process = self._start(theirs, words.fileno())
-            except OSError as error:
-                self._line.close()
-                raise ExecutorError(f"a sandbox could not be started: {error}") from error
-            theirs.close()
-            try:
-                self._introduce()
-            except OSError as error:
-                self.close()
-                words.seek(0)
-                said = words.read().decode(errors="replace").strip()[-_WORDS_KEPT_BYTES:]
-                raise ExecutorError(f"a sandbox did not start: {said or error}") from error
+        try:
+            with tempfile.TemporaryFile() as words:
+                self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                with theirs:
+                    self._process = self._start(theirs, words.fileno())
+                self._introduce(words)
+        except OSError as error:
+            raise ExecutorError(f"a sandbox could not be started: {error}") from error
 
     def run(self, *, stdin: bytes, task: bytes, limits: Limits, wanted: threading.Event) -> Finished:
         """Run one program; see `exchange`."""
@@ -58,21 +52,31 @@ class Sandbox:
             self._process.wait()
 
     def _start(self, theirs: socket.socket, words: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self._plan.python, str(theirs.fileno())],
-            env=self._plan.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=words,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C is the trainer's
-            cwd="/",
-        )
+        try:
+            return subprocess.Popen(
+                [*self._plan.python, str(theirs.fileno())],
+                env=self._plan.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is the trainer's
+                cwd="/",
+            )
+        except OSError:
+            self._line.close()
+            raise
 
-    def _introduce(self) -> None:
+    def _introduce(self, words: BinaryIO) -> None:
         self._line.settimeout(_START_LIMIT_S)
-        for message in self._plan.messages:
-            self._line.send(message)
-        if not self._line.recv(_LARGEST_MESSAGE):
-            raise OSError("it ended while it started")
+        try:
+            for message in self._plan.messages:
+                self._line.send(message)
+            if not self._line.recv(_LARGEST_MESSAGE):
+                raise ConnectionError("it ended while it started")
+        except OSError as error:
+            self.close()
+            words.seek(0)
+            said = words.read().decode(errors="replace").strip()[-_WORDS_KEPT_BYTES:]
+            raise ExecutorError(f"a sandbox did not start: {said or error}") from error
         self._line.settimeout(None)

@@ -80,7 +80,7 @@ def _set_limits(limits: Mapping[str, Any], *, count_processes: bool) -> None:
     _limit(resource.RLIMIT_AS, own_bytes + limits["memory_mib"] * _MIB)
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
     _limit(resource.RLIMIT_FSIZE, limits["file_mib"] * _MIB)
-    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CORE, 1)  # not 0: a program that collects dumps is started all the same then, but not at 1
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _limit(resource.RLIMIT_MEMLOCK, 0)
     if count_processes and _kernel() >= _PROCESSES_COUNTED_SINCE:

@@ -110,10 +110,12 @@ def _finish() -> int:
     """What an interpreter does at its end; the exit code."""
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are no daemons
     atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
-        return 120
+    for stream in (sys.stdout, sys.__stdout__):  # the program may have put another in its place
+        try:
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
+        except (OSError, ValueError, AttributeError):
+            return 120
     return 0
 
 

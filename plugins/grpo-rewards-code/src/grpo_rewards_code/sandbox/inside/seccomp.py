@@ -24,11 +24,12 @@ __all__ = ["ALLOWED_ALONE", "DENIED_IN_NAMESPACES", "alone", "compiled", "in_nam
 DENIED_IN_NAMESPACES = (
     # other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp", "pidfd_getfd",
-    "move_pages",
-    "migrate_pages",
+    "move_pages", "migrate_pages",
     # namespaces and mounts
     "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
     "mount_setattr", "setns", "unshare",
+    # memory that is no process's and no file's, so that no limit counts it
+    "memfd_create", "memfd_secret", "shmget", "msgget", "semget",
     # the kernel at large
     "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "io_uring_setup", "io_uring_enter",
     "io_uring_register",
@@ -49,7 +50,6 @@ ALLOWED_ALONE = (
     "epoll_wait", "epoll_pwait", "dup", "dup2", "dup3", "flock", "getdents", "getdents64", "readlink", "readlinkat",
     "getcwd", "chdir", "fchdir", "statfs",
     "fstatfs", "fsync", "fdatasync", "ftruncate", "fadvise64", "sendfile", "splice", "tee", "copy_file_range",
-    "memfd_create",
     "mmap", "mprotect", "munmap", "mremap", "madvise", "mincore", "brk", "mlock", "munlock",
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend",
     "sigaltstack", "pause",
