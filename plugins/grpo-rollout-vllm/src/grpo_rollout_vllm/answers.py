@@ -11,7 +11,7 @@ from typing import Any
 from grpo_core.api import Completion, FinishReason, RolloutError, RolloutGroup, RolloutRequest
 from grpo_core.rollout.stop import CompletionText
 
-__all__ = ["Interrupted", "OtherWeights", "group_of", "payload_of", "sampling_of"]
+__all__ = ["Interrupted", "OtherWeights", "completion_of", "group_of", "payload_of", "sampling_of"]
 
 _LOWEST = -9000.0
 """vLLM writes -9999 where a log-probability is not finite."""
@@ -74,9 +74,27 @@ def _completion(
     others = [span["version"] for span in choice["weight_versions"] or () if span["version"] != label]
     if others or not choice["weight_versions"]:
         raise OtherWeights(others[0] if others else "none")
-    tokens = tuple(choice["token_ids"])
-    logprobs = tuple(float(each["logprob"]) for each in choice["logprobs"]["content"])
-    if any(logprob < _LOWEST for logprob in logprobs):
+    return completion_of(
+        request,
+        tokens=tuple(choice["token_ids"]),
+        logprobs=tuple(float(each["logprob"]) for each in choice["logprobs"]["content"]),
+        finish_reason=choice["finish_reason"],
+        version=version,
+        text=text,
+    )
+
+
+def completion_of(
+    request: RolloutRequest,
+    *,
+    tokens: tuple[int, ...],
+    logprobs: tuple[float, ...],
+    finish_reason: str,
+    version: int,
+    text: CompletionText,
+) -> Completion:
+    """A completion in core's words; raises `RolloutError` when a token has no probability."""
+    if any(not logprob > _LOWEST for logprob in logprobs):
         raise RolloutError(
             f"sample {request.sample.id!r}: vLLM gives a token that it drew the probability 0, or none",
             hint="the weights may hold NaN: look at the metrics of the last steps, and go back to a checkpoint",
@@ -85,6 +103,6 @@ def _completion(
         text=text(tokens),
         token_ids=tokens,
         sampling_logprobs=logprobs,
-        finish_reason=FinishReason.STOP if choice["finish_reason"] == "stop" else FinishReason.LENGTH,
+        finish_reason=FinishReason.STOP if finish_reason == "stop" else FinishReason.LENGTH,
         policy_version=version,
     )

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-__all__ = ["EXTENSION", "server_command", "server_environment"]
+__all__ = ["CPU_ENVIRONMENT", "EXTENSION", "server_command", "server_environment"]
 
 EXTENSION = "grpo_rollout_vllm.worker.Extension"
 
@@ -18,7 +18,7 @@ _ENVIRONMENT = {
     "VLLM_SERVER_DEV_MODE": "1",  # opens the routes for weights
     "VLLM_NO_USAGE_STATS": "1",
 }
-_CPU_ENVIRONMENT = {
+CPU_ENVIRONMENT = {
     "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
     "TORCHDYNAMO_DISABLE": "1",  # else the first request waits for a compiler
 }
@@ -34,7 +34,7 @@ def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]
 
 def server_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The settings it needs, beside those it finds; what the user set stays."""
-    return {**_ENVIRONMENT, **(_CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
+    return {**_ENVIRONMENT, **(CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
 
 
 def is_cpu_build() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -16,6 +16,8 @@ class VllmRolloutOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
+    mode: Literal["server", "colocated"] = "server"
+    """`server`: ask servers that run elsewhere. `colocated`: an engine in the processes that train."""
     urls: tuple[Url, ...] = Field(default=("http://127.0.0.1:8000",), min_length=1)
     """Servers started by `grpoctl rollout`. Requests go to whichever has least to do."""
     api_key_variable: str | None = None
@@ -42,3 +44,15 @@ class VllmRolloutOptions(BaseModel):
     """The longest that bringing the weights to one server may take."""
     look_interval_s: float = Field(default=2.0, gt=0)
     """How often each server is looked after."""
+    tensor_parallel: int = Field(default=1, ge=1)
+    """Colocated: over how many neighbouring ranks one engine is spread. Divides the number of ranks."""
+    memory_share: float = Field(default=0.3, gt=0, lt=1)
+    """Colocated: the share of each GPU's memory that the engine takes, weights and KV cache together."""
+    context_tokens: int | None = Field(default=None, ge=2)
+    """Colocated: the most tokens of prompt and completion together; default: the model's context."""
+    max_sequences: int = Field(default=256, ge=1)
+    """Colocated: the most completions that are generated at once."""
+    sleep: bool = True
+    """Colocated: give the GPU memory of the engine back while the trainer computes."""
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """Colocated: further arguments of vLLM's `LLM`."""

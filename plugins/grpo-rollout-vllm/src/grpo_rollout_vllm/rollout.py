@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from grpo_core.api import RolloutError, RolloutGroup, RolloutRequest
@@ -30,7 +29,7 @@ from grpo_rollout_vllm.fleet import Fleet
 from grpo_rollout_vllm.model_facts import model_facts
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.server import Server
-from grpo_rollout_vllm.spool import Spool, label_of, passing
+from grpo_rollout_vllm.spool import Spool, in_precision, label_of, passing
 
 __all__ = ["ServerRollout"]
 
@@ -38,7 +37,6 @@ _ATTEMPTS = 5
 """A prompt that so many servers died of is at fault itself."""
 _SHARED_MEMORY = Path("/dev/shm")
 _BYTES = {"fp32": 4, "bf16": 2}
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 class ServerRollout:
@@ -74,7 +72,7 @@ class ServerRollout:
 
     def load_weights(self, stream: Iterable[tuple[str, Tensor]], version: int) -> None:
         """Bring every server that is there to these weights. Read to its end on every rank, as it may be collective."""
-        stream = _in_precision(stream, _DTYPES[self._context.trainer.precision])
+        stream = in_precision(stream, self._context.trainer.precision)
         if self._spool is None:
             fingerprint = Fingerprint()
             for _ in passing(stream, fingerprint):
@@ -151,12 +149,6 @@ class ServerRollout:
                 hint="start it with a larger --max-model-len, or lower rollout.max_completion_tokens or "
                 "dataset.max_prompt_tokens",
             )
-
-
-def _in_precision(stream: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
-    """Weights as the trainer computes with them, also where it streams its masters."""
-    for name, tensor in stream:
-        yield name, tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _key(options: VllmRolloutOptions) -> str | None:

@@ -23,10 +23,11 @@ from torch import Tensor
 from grpo_core.api import RolloutError
 from grpo_rollout_vllm.fingerprint import Fingerprint
 
-__all__ = ["Spool", "Spooled", "label_of", "passing", "read_tensors", "sweep"]
+__all__ = ["Spool", "Spooled", "in_precision", "label_of", "passing", "read_tensors", "sweep"]
 
 _FILE_BYTES = 2**29
 _PREFIX = "grpo-weights-"
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 Stream = Iterable[tuple[str, Tensor]]
 
@@ -95,6 +96,12 @@ def passing(stream: Stream, fingerprint: Fingerprint) -> Iterator[tuple[str, Ten
     for name, tensor in stream:
         fingerprint.add(name, tensor)
         yield name, tensor
+
+
+def in_precision(stream: Stream, precision: str) -> Iterator[tuple[str, Tensor]]:
+    """Weights as the trainer computes with them (`fp32` or `bf16`), also where it streams its masters."""
+    for name, tensor in stream:
+        yield name, tensor.to(_DTYPES[precision]) if tensor.is_floating_point() else tensor
 
 
 def read_tensors(folder: Path) -> Iterator[tuple[str, Tensor]]:

@@ -1,27 +1,23 @@
 """What a vLLM worker process does for a run: says what it serves, takes weights over, checks what arrived.
 
 vLLM mixes `Extension` into its worker class (`--worker-extension-cls grpo_rollout_vllm.worker.Extension`) and calls its
-methods by name over HTTP, so arguments and results are JSON. Runs in the server's processes, never in a trainer's.
-
-The reload goes layer by layer and keeps one layer twice at most. One that breaks off is undone as far as it can be: the
-layers that had not come keep their old weights, so that the next update finds a model it can load into.
+methods by name over HTTP, so arguments and results are JSON; but for `grpo_take`, it runs in the server's processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 import vllm
 from torch import Tensor
-from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
-from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
 
 from grpo_rollout_vllm.broadcast import Broadcast, TensorFact
 from grpo_rollout_vllm.fingerprint import Fingerprint
 from grpo_rollout_vllm.model_facts import model_facts
+from grpo_rollout_vllm.reload import take_over
 from grpo_rollout_vllm.spool import passing, read_tensors
 
 __all__ = ["PROTOCOL", "Extension"]
@@ -76,55 +72,16 @@ class Extension:
         with group:
             return self._grpo_take_over(group.receive([TensorFact.read(each) for each in tensors]), fingerprint)
 
+    def grpo_take(self, stream: Iterable[tuple[str, Tensor]]) -> None:
+        """Take over weights from this very process, where the engine is beside the trainer."""
+        take_over(self.model_runner.get_model(), stream, self.reload_weights, self.vllm_config.model_config)
+
     def _grpo_take_over(self, stream: Iterable[tuple[str, Tensor]], expected: str) -> dict[str, Any]:
         arrived = Fingerprint()
-        started = _Started(passing(stream, arrived))
-        model = self.model_runner.get_model()
-        try:
-            started.first()  # what cannot be read must not leave a model half loaded
-            self.reload_weights(weights_iterator=started)
-        except BaseException:
-            _break_off(model, self.vllm_config.model_config)
-            raise
-        _pack_heads(model)
+        self.grpo_take(passing(stream, arrived))
         if arrived.text != expected:
             # Raised, not returned: of several data-parallel engines only the first one's result comes back.
             raise ValueError(
                 f"grpo: {arrived.tensors} tensors arrived, with the fingerprint {arrived.text}, not {expected}"
             )
         return {"fingerprint": arrived.text, "tensors": arrived.tensors}
-
-
-class _Started:
-    """An iterator whose first item can be had ahead of time."""
-
-    def __init__(self, stream: Iterator[tuple[str, Tensor]]) -> None:
-        self._stream = stream
-        self._ahead: list[tuple[str, Tensor]] = []
-
-    def first(self) -> None:
-        self._ahead = [item for item in (next(self._stream, None),) if item is not None]
-
-    def __iter__(self) -> Iterator[tuple[str, Tensor]]:
-        yield from self._ahead
-        self._ahead = []
-        yield from self._stream
-
-
-def _break_off(model: Any, model_config: Any) -> None:
-    """End a reload that failed: layers that are not complete get the weights back that they had."""
-    for layer in model.modules():
-        info = get_layerwise_info(layer)
-        if info.can_load():
-            info.loaded_weights.clear()
-            info.load_numel = 0
-    finalize_layerwise_reload(model, model_config)
-
-
-def _pack_heads(model: Any) -> None:
-    """Pack the output head anew. On a CPU vLLM computes with a packed copy of it, which a reload leaves as it was where
-    the head is tied to the embedding: the weights are right then, and what is computed is not."""
-    for module in model.modules():
-        weight, method = getattr(module, "weight", None), getattr(module, "quant_method", None)
-        if hasattr(module, "cpu_linear") and method is not None and weight is not None and weight.numel() > 0:
-            method.process_weights_after_loading(module)
