@@ -40,8 +40,6 @@ def make(options: CodeRewardOptions, context: BuildContext) -> CodeReward:
         raise
     except ExecutorError as error:
         raise RewardError(f"code_reward cannot run programs: {error}") from error
-    if context.rank == 0:
-        _LOG.info("code_reward: %s", executor.describe())
     return CodeReward(options, executor)
 
 
