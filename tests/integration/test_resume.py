@@ -37,9 +37,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path: Path, precision: str) -> None:
     assert (tmp_path / "cut/final/model.safetensors").read_bytes() == whole
 
 
-def test_a_resumed_run_computes_with_as_many_threads_as_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_computes_with_as_many_threads_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     make_workplace(tmp_path)
     before = torch.get_num_threads()
