@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from grpo_core.types import RunOutcome, StepReport
 
 __all__ = ["closing_lines", "evaluation_line", "seconds_text", "step_fields"]
 
-_TASK_REWARD = re.compile(r"eval/tasks/(.+)/reward_mean")
+_OF_TASKS = "eval/tasks/"
 
 
 def step_fields(report: StepReport) -> list[tuple[str, str]]:
@@ -85,8 +84,9 @@ def _tasks_before_and_after(first: Mapping[str, float], last: Mapping[str, float
     """A line a task, with the standard error of the change: two independent means, which errs on the large side."""
     lines = []
     for name, after in last.items():
-        if (found := _TASK_REWARD.fullmatch(name)) and name in first:
-            task, before = found[1], first[name]
+        task = name.removeprefix(_OF_TASKS).removesuffix("/reward_mean")
+        if name == f"eval/tasks/{task}/reward_mean" and name in first:
+            before = first[name]
             error = math.hypot(*(each.get(f"eval/tasks/{task}/reward_se", math.nan) for each in (first, last)))
             about = "" if math.isnan(error) else f" ± {error:.3f}"
             lines.append(
