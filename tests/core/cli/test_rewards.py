@@ -299,7 +299,7 @@ def test_test_puts_a_cases_options_over_those_of_the_command(tmp_path: Path) -> 
 def test_audit_shows_what_a_reward_pays_for(rows: str) -> None:
     lines = rewards("audit", f"{REWARDS}:boxed", "--dataset", rows).stdout.splitlines()
     assert lines[:2] == ["boxed: 8 of 8 rows", "the right answer: column solution, in \\boxed{}"]
-    table = {line[:34].strip(): line[34:].split() for line in lines if line.startswith(("the ref", "nothing"))}
+    table = {line[:34].strip(): line[34:].split() for line in lines if line.startswith(("the reference,", "nothing"))}
     assert table["the reference, in \\boxed{}"] == ["be", "paid", "1.000", "8", "0", "0", "ok"]
     assert table["nothing"] == ["not", "be", "paid", "0.000", "8", "0", "0", "ok"]
     assert any(line.startswith("off the main thread") and line.endswith("ok") for line in lines)
@@ -311,9 +311,9 @@ def test_audit_names_a_control_that_fails_with_an_example(rows: str) -> None:
     lines = rewards("audit", f"{REWARDS}:contains", *more, code=4).stdout.splitlines()
     assert "all answers in one: it is no answer and scores 1, more than 0.1" in lines
     assert '  train-000000 "18, 6, 36" scores 1' in lines
-    assert lines[-1] == "4 controls fail"
+    assert lines[-1] == "5 controls fail"
     found = facts("audit", f"{REWARDS}:contains", *more, code=4)
-    assert found["problems"] == 4
+    assert found["problems"] == 5
     assert found["reference"] == {"column": "solution", "form": "bare"}
     assert found["rows"] == 3
     wrong = next(each for each in found["controls"] if each["name"] == "all answers in one")
@@ -333,6 +333,7 @@ def test_audit_marks_a_control_that_cannot_be_made_of_the_rows(tmp_path: Path) -
     unmade = [line for line in lines if line.endswith("not made")]
     assert [line.split("  ")[0] for line in unmade] == [
         "another row's reference",
+        "the reference in the thinking only",
         "a digit too many in front",
         "a digit too many behind",
         "all answers in one",

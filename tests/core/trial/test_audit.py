@@ -44,6 +44,7 @@ def test_one_that_pays_for_saying_everything_is_found_with_an_example() -> None:
     assert {each.name for each in found.problems} == everything | {
         "a digit too many in front",
         "a digit too many behind",
+        "the reference in the thinking only",
     }
     problem = next(each for each in found.problems if each.name == "all answers in one")
     assert problem.problem == "it is no answer and scores 1, more than 0.1"

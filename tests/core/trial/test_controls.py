@@ -23,12 +23,21 @@ def test_the_right_answer_is_to_be_paid_in_its_best_form_alone() -> None:
     kinds = judged(rows)
     assert kinds["the reference, in \\boxed{}"] == "pays"
     assert kinds["the reference, bare"] == "shown"
-    assert {kinds[name] for name in kinds if not name.startswith("the reference")} == {"refuses"}
+    assert {kinds[name] for name in kinds if not name.startswith("the reference, ")} == {"refuses"}
 
 
 def test_anothers_answer_is_never_the_rows_own() -> None:
     rows = Rows(answers("a", "a", "b", "a"), BARE)
     assert [texts(rows, index)["another row's reference"] for index in range(4)] == ["b", "b", "a", "b"]
+
+
+def test_the_right_answer_in_the_thinking_stands_beside_another_answer() -> None:
+    for form, text in {
+        "in \\boxed{}": "<think>\\boxed{1}</think>\n\\boxed{2}",
+        "in <answer>, after <think>": "<think><answer>1</answer></think>\n<answer>2</answer>",
+    }.items():
+        rows = Rows(answers(1, 2), Reference(column="solution", form=form))
+        assert texts(rows)["the reference in the thinking only"] == text
 
 
 def test_where_all_answers_are_the_same_there_is_no_wrong_one() -> None:

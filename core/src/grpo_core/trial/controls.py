@@ -16,7 +16,7 @@ from functools import cached_property
 from random import Random
 from typing import Literal
 
-from grpo_core.trial.reference import FORMS, Reference
+from grpo_core.trial.reference import EMPTY_THOUGHT, FORMS, Reference
 from grpo_core.types import Sample
 
 __all__ = ["REFERENCE", "Control", "Judged", "Rows", "controls"]
@@ -126,6 +126,7 @@ def _of_reference(rows: Rows, reference: Reference) -> Iterator[Control]:
             other = Reference(column=reference.column, form=form)
             yield Control(name=f"{REFERENCE}, {form}", judged="shown", write=_written(rows, other))
     yield Control(name="another row's reference", judged="refuses", write=lambda index: _anothers(rows, index))
+    yield Control(name="the reference in the thinking only", judged="refuses", write=lambda i: _in_thought(rows, i))
     for name, miss in _MISSES.items():
         yield Control(name=name, judged="refuses", write=_missed(rows, reference, miss))
     yield Control(name="all answers in one", judged="refuses", write=lambda index: _in_one(rows, index))
@@ -155,6 +156,15 @@ def _constant(text: str) -> Callable[[int], str]:
 def _anothers(rows: Rows, index: int) -> str | None:
     wrong = rows.wrong(index, 1)
     return rows.reference.write(wrong[0]) if rows.reference and wrong else None
+
+
+def _in_thought(rows: Rows, index: int) -> str | None:
+    """The right answer in the thinking, and another row's as the answer."""
+    own, other = rows.answers[index], _anothers(rows, index)
+    if rows.reference is None or own is None or other is None:
+        return None
+    thought = rows.reference.write(own).removeprefix(EMPTY_THOUGHT)
+    return f"<think>{thought}</think>\n{other.removeprefix(EMPTY_THOUGHT)}"
 
 
 def _in_one(rows: Rows, index: int) -> str | None:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 from grpo_core.types import Sample
 
-__all__ = ["FORMS", "Reference", "candidates", "reference_text"]
+__all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "candidates", "reference_text"]
 
+EMPTY_THOUGHT = "<think></think>\n"
+"""What some forms begin with."""
 FORMS: Mapping[str, Callable[[str], str]] = {
     "bare": lambda text: text,
     "in \\boxed{}": lambda text: f"\\boxed{{{text}}}",
     "in <answer>": lambda text: f"<answer>{text}</answer>",
-    "in <answer>, after <think>": lambda text: f"<think></think>\n<answer>{text}</answer>",
+    "in <answer>, after <think>": lambda text: f"{EMPTY_THOUGHT}<answer>{text}</answer>",
     "in a python fence": lambda text: f"```python\n{text}\n```",
 }
 """Name -> how an answer is written."""
