@@ -17,7 +17,7 @@ _FULL = {
 }
 _FORM = (
     "\nFirst reason step by step inside <think></think>. Then write the result, and nothing else, inside "
-    "<answer></answer>. An answer looks like this: <answer>12</answer>"
+    "<answer></answer>. An answer looks like this: <answer>12345</answer>"
 )
 _SHORT = "{question} <think></think><answer></answer>"
 
