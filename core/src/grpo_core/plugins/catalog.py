@@ -125,10 +125,10 @@ class Catalog:
         spellings = {spelling for entry in self.entries(kind) for spelling in _spellings(entry)}
         qualified = {entry.qualified_name for entry in self.entries(kind)}
         package = package_of(kind, name)
+        near = get_close_matches(name, spellings | (qualified if "/" in name else set()), n=3)
         if package and canonicalize_name(package) not in self._distributions:
             yield f"It is in the package {package}: pip install {package}"
-        near = get_close_matches(name, spellings | (qualified if "/" in name else set()), n=3)
-        if near:
+        elif near:
             yield f"Did you mean {' or '.join(map(repr, near))}?"
         others = [other for other in KINDS if other != kind and self._matches(other, name)]
         if others:
