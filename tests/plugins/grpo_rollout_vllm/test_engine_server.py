@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -17,9 +16,10 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from grpo_core.loop.rollout import generate
-from tests.integration.runs import completions_of, grpoctl, metrics_of
+from tests.integration.runs import completions_of, grpoctl
 from tests.plugins.grpo_rollout_vllm.making import request, rollout
 from tests.plugins.grpo_rollout_vllm.real_server import RealServer, make_served_model
+from tests.plugins.grpo_rollout_vllm.workplace import check_gaps, make_place, run_arguments
 
 pytestmark = [
     pytest.mark.engines,
@@ -27,22 +27,12 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # of the engines' own making
 ]
 
-FP32_GAP_NATS = 1e-4
-ROWS = "".join(json.dumps({"query": f"Say {number}", "wanted": number % 2}) + "\n" for number in range(12))
-REWARD = """
-def vowels(completions, wanted):
-    return [sum(c in "aeiou" for c in text) / max(len(text), 1) + w for text, w in zip(completions, wanted)]
-"""
 SLOW = {"wait_limit_s": 600.0, "silence_limit_s": 120.0, "look_interval_s": 0.5}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("served")
-    make_served_model(folder / "model")
-    (folder / "rows.jsonl").write_text(ROWS, encoding="utf-8")
-    (folder / "mine.py").write_text(REWARD, encoding="utf-8")
-    return folder
+    return make_place(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="module")
@@ -52,24 +42,10 @@ def server(place: Path) -> Iterator[RealServer]:
 
 
 def arguments(server: RealServer, output: str, *more: str, steps: int = 4) -> list[str]:
-    return [
-        *("train", "--model", "./model", "--dataset", "rows.jsonl", "--rewards", "./mine.py:vowels", "--seed", "3"),
-        *("--steps", str(steps), "--prompts-per-step", "3", "--completions-per-prompt", "4"),
-        *("--max-completion-tokens", "8", "--learning-rate", "1e-2", "--output", output),
-        *("--rollout", "vllm", "--set", f"rollout.options.urls=[{server.url}]"),
-        *("--set", "rollout.max_gap_nats=0.001", "--set", "run.probe_prompts=0", *more),
-    ]
+    return run_arguments(output, "--set", f"rollout.options.urls=[{server.url}]", *more, steps=steps)
 
 
-def check_gaps(run: Path, steps: int = 4) -> None:
-    rows = metrics_of(run)
-    assert [row["step"] for row in rows] == list(range(1, steps + 1))
-    assert all(float(str(row["sampler/gap_max"])) < FP32_GAP_NATS for row in rows), rows
-
-
-def test_a_run_matches_the_in_process_one_and_engine_and_trainer_agree_at_every_step(
-    server: RealServer, place: Path
-) -> None:
+def test_engine_and_trainer_agree_at_every_step_and_versions_advance(server: RealServer, place: Path) -> None:
     grpoctl(place, *arguments(server, "server"))
     check_gaps(place / "server")
     assert server.label().startswith("grpo-3-")
