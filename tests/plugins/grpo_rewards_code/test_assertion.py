@@ -233,6 +233,8 @@ def test_what_the_program_changes_is_read_beside_it() -> None:
         ("assert isinstance(f(2), Tree)", "an object of the program"),
         ("assert Point(1) == Point(1)", "an object of the program"),
         ("assert await f(2) == 1", "awaits"),
+        ("assert same(f(2), 3)", "has the program compare"),
+        ("assert not same(3, f(2))", "has the program compare"),
         ("assert all(f(x) == y for x, y in pairs())", "not written out"),
         ("import pytest\nwith pytest.raises(MyError):\n    f(2)", "no built-in exception"),
         ("from helpers import *\nassert f(2) == 1", "all names of a module"),

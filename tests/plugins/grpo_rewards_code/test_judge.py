@@ -125,8 +125,8 @@ def test_the_share_that_passes_needs_all_runs() -> None:
     row = stdin_row((1, 9), *[(x, 2 * x) for x in range(30)], (3, 7))
     found = verdict(ECHO, row, executor, partial=True)
     assert (found.passed, found.tests) == (30, 32)
-    assert len(executor.jobs) == 1
-    assert not executor.jobs[0].stop_at_failure
+    assert [len(job.runs) for job in executor.jobs] == [8, 16, 8]
+    assert not any(job.stop_at_failure for job in executor.jobs)
 
 
 def test_a_wrong_program_is_not_run_on_all_tests() -> None:
@@ -169,7 +169,13 @@ def test_an_exception_is_expected_by_its_nearest_built_in_class() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["assert f(2) == 1 / 0", "import no_such_module_at_all\nassert f(no_such_module_at_all.x) == 1"]
+    "line",
+    [
+        "assert f(2) == 1 / 0",
+        "assert f(2) == object()",
+        "import no_such_module\nassert no_such_module.same(f(2), 3)",
+        "import no_such_module_at_all\nassert f(no_such_module_at_all.x) == 1",
+    ],
 )
 def test_an_expected_value_that_cannot_be_evaluated_makes_the_row_unreadable(line: str) -> None:
     with pytest.raises(TestsError):

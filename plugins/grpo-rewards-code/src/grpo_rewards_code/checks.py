@@ -16,7 +16,7 @@ from grpo_rewards_code.executor.types import ExpressionRun, RunResult
 from grpo_rewards_code.executor.values import Opaque
 from grpo_rewards_code.problem.types import Close, Equal, Member, Output, Raises, Shell, Test, Truth
 
-__all__ = ["UNDECIDED", "filled", "holds"]
+__all__ = ["UNDECIDED", "filled", "has_data", "holds"]
 
 
 class _Undecided(Enum):
@@ -41,7 +41,7 @@ def holds(test: Test, results: Sequence[RunResult], tolerance: Tolerance) -> boo
             same_text(results[0].stdout, text, tolerance, unordered=expected.unordered) for text in expected.any_of
         )
     if isinstance(test.check, Shell):
-        return UNDECIDED if all(_has_literal(result.value) for result in results) else False
+        return UNDECIDED if all(has_data(result.value) for result in results) else False
     return _value_holds(test.check, results[0].value, tolerance)
 
 
@@ -50,6 +50,18 @@ def filled(shell: Shell, values: Sequence[object]) -> ExpressionRun:
     lines = [f"_value_{index}_ = {_literal(value)}" for index, value in enumerate(values)]
     setup = "\n".join([shell.setup, *lines])
     return ExpressionRun(expression=f"not not ({shell.expression})", setup=setup)
+
+
+def has_data(value: Any) -> bool:
+    """Whether all of a value came out as data."""
+    match value:
+        case list() | tuple() | set() | frozenset():
+            return all(map(has_data, value))
+        case dict():
+            return all(map(has_data, value.keys())) and all(map(has_data, value.values()))
+        case Opaque():
+            return False
+    return True
 
 
 def _value_holds(check: Equal | Close | Member | Truth | Raises, value: Any, tolerance: Tolerance) -> bool:
@@ -86,17 +98,6 @@ def _is_raised(value: Any, kinds: Sequence[str]) -> bool:
     kind = getattr(builtins, value[0], None)
     wanted = tuple(getattr(builtins, name) for name in kinds)
     return isinstance(kind, type) and issubclass(kind, wanted)
-
-
-def _has_literal(value: Any) -> bool:
-    match value:
-        case list() | tuple() | set() | frozenset():
-            return all(map(_has_literal, value))
-        case dict():
-            return all(map(_has_literal, value.keys())) and all(map(_has_literal, value.values()))
-        case Opaque():
-            return False
-    return True
 
 
 def _literal(value: Any) -> str:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from grpo_rewards_code.checks import UNDECIDED, filled, holds
+from grpo_rewards_code.checks import UNDECIDED, filled, has_data, holds
 from grpo_rewards_code.compare import Tolerance
 from grpo_rewards_code.executor.types import Executor, ExpressionRun, Job, Limits, RunResult, StdinRun
 from grpo_rewards_code.problem.types import Close, Equal, Later, Member, Problem, Shell, Test, TestsError
@@ -43,16 +43,18 @@ async def prepare(problem: Problem, executor: Executor, limits: Limits) -> Probl
     `ExecutorError`.
     """
     later = list(dict.fromkeys(each.run for test in problem.tests for each in _later(test)))
-    imports = [ExpressionRun(expression="None", setup=line) for line in problem.imports]
-    if not later and not imports:
+    shells = [test.check.setup for test in problem.tests if isinstance(test.check, Shell)]
+    setups = [line for line in dict.fromkeys([*problem.imports, *shells]) if line]
+    if not later and not setups:
         return problem
-    runs = [*imports, *later]
+    runs = [*(ExpressionRun(expression="None", setup=line) for line in setups), *later]
     results = await executor.run(Job(program="", runs=runs, limits=limits))
     for run, result in zip(runs, results, strict=False):
-        if result.status != "ok":
-            what = run.setup if run in imports else run.expression
-            raise TestsError(f"what its tests need cannot be evaluated: {what:.200}: {_last_line(result.detail)}")
-    values = dict(zip(later, (result.value for result in results[len(imports) :]), strict=True))
+        if result.status != "ok" or not has_data(result.value):
+            what = run.setup if run.expression == "None" else run.expression
+            why = _last_line(result.detail) or f"{result.value!r:.80} has no form as data"
+            raise TestsError(f"what its tests need cannot be evaluated: {what:.200}: {why}")
+    values = dict(zip(later, (result.value for result in results[len(setups) :]), strict=True))
     return replace(problem, tests=tuple(_with_values(test, values) for test in problem.tests), imports=())
 
 
@@ -73,7 +75,7 @@ async def judge(
     called = with_usual_imports(program) if any(_calls(test) for test in problem.tests) else program
     passed, spent_s, reason = 0, 0.0, ""
     undecided: list[tuple[int, Shell, list[object]]] = []
-    for batch in _batches(problem.tests, partial=partial):
+    for batch in _batches(problem.tests):
         if spent_s > total_s:
             reason = reason or f"its tests take longer than {total_s:g} s together"
             break
@@ -108,14 +110,14 @@ async def _evaluated(
     return sum(good), "" if failed is None else f"test {failed}: the assertion does not hold"
 
 
-def _batches(tests: Sequence[Test], *, partial: bool) -> Iterator[list[tuple[int, Test]]]:
+def _batches(tests: Sequence[Test]) -> Iterator[list[tuple[int, Test]]]:
     """Numbered tests (from 1) in batches; one batch is of scripts or of calls, not both."""
     batch: list[tuple[int, Test]] = []
-    size = len(tests) if partial else _FIRST_BATCH_RUNS
+    size = _FIRST_BATCH_RUNS
     for number, test in enumerate(tests, start=1):
         if batch and (len(batch) >= size or _calls(batch[0][1]) != _calls(test)):
             yield batch
-            batch, size = [], min(2 * size, _LARGEST_BATCH_RUNS) if not partial else size
+            batch, size = [], min(2 * size, _LARGEST_BATCH_RUNS)
         batch.append((number, test))
     if batch:
         yield batch

@@ -25,7 +25,7 @@ from grpo_rewards_code.program.find import find_program
 __all__ = ["CodeReward", "make"]
 
 _LOG = logging.getLogger("grpo_core")
-_MAX_REMEMBERED_PROBLEMS = 512
+_MAX_REMEMBERED_PROBLEMS = 64  # tests of one problem may be megabytes
 _MAX_REPORTED = 20
 _SHOWN_CHARACTERS = 400
 

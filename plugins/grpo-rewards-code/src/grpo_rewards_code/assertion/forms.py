@@ -178,6 +178,8 @@ def _settings(node: ast.Call, names: Sequence[str], positional: Sequence[ast.exp
 
 
 def _truth(node: ast.expr, scope: Scope, *, expected: bool) -> Split:
+    if isinstance(node, ast.Call) and len({scope.mentions_program(argument) for argument in node.args}) > 1:
+        raise TestsError(f"a test has the program compare its result with something: assert {ast.unparse(node):.200}")
     # `not` cannot be replaced by the program, `bool` can.
     return _test(node, Truth(expected=expected), scope, source=f"not not ({ast.unparse(node)})")
 
