@@ -279,6 +279,7 @@ print(total)
 """
     used_mib = int(place.script(program, limits=Limits(file_mib=4, wall_s=20.0)).stdout)
     assert used_mib <= (64 if place.mode == "single" else 16)
+    assert place.script(program, limits=Limits(file_mib=0, wall_s=20.0)).stdout == "0\n"
 
 
 def test_the_number_of_files_is_limited(place: Place) -> None:

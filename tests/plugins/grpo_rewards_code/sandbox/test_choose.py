@@ -50,6 +50,18 @@ if os.geteuid() == 0:
 """
 
 
+@pytest.fixture(autouse=True)
+def _nothing_tried_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_WORKED", {})
+
+
+def test_what_worked_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    _need_landlock()
+    plan = choose(isolation="landlock")
+    monkeypatch.setattr(module, "find_layout", lambda *arguments: pytest.fail("tried again"))
+    assert choose(isolation="landlock") is plan
+
+
 def _tried(before: str, environment: Mapping[str, str] | None = None, **options: object) -> dict[str, str]:
     """What an executor gives in an interpreter where something was done before."""
     script = _TRY.format(root=str(_ROOT), before=before, options=options)

@@ -7,9 +7,15 @@ import pytest
 from grpo_core.plugins.airlock import prove
 from grpo_core.plugins.health import health_of
 from grpo_core.plugins.verdicts import Admitted, Candidate
+from grpo_rewards_code.sandbox import choose
 from grpo_rewards_code.sandbox.health import health
 from grpo_rewards_code.sandbox.inside import landlock
 from tests.plugins.grpo_rewards_code.places import need_bubblewrap, plan_for
+
+
+@pytest.fixture(autouse=True)
+def _nothing_tried_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "_WORKED", {})
 
 
 def test_the_doctor_says_how_programs_would_run() -> None:

@@ -8,6 +8,7 @@ less than that is not offered.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,10 @@ HOW_TO_GET_BUBBLEWRAP = (
 )
 """What to do on a machine where it does not work."""
 _ELSEWHERE = "or run programs elsewhere: executor.kind judge0 or e2b."
+
+
+_WORKED: dict[tuple[object, ...], Plan] = {}
+"""What was asked for in this process -> what worked: a run builds its rewards several times."""
 
 
 class IsolationRefusedError(RewardError, ExecutorError):
@@ -63,10 +68,14 @@ def choose(
         IsolationRefusedError: nothing that is allowed works; with the reason of each.
         ExecutorError: the interpreter does not work.
     """
+    asked = (isolation, min_isolation, interpreter, tuple(import_folders), shutil.which("bwrap"), os.geteuid())
+    if asked in _WORKED:
+        return _WORKED[asked]
     layout = find_layout(interpreter, import_folders)
     failures = []
     for attempt in _attempts(layout, import_folders, isolation, min_isolation):
         if attempt.plan is not None:
+            _WORKED[asked] = attempt.plan
             return attempt.plan
         failures.append(f"{attempt.level}: {attempt.reason}")
     if isolation == "landlock" and min_isolation == "bubblewrap":

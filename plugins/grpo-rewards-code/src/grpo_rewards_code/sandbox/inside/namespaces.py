@@ -64,6 +64,6 @@ def _map_user(user: int, group: int) -> None:
 
 def _mount_own(limits: Mapping[str, Any]) -> None:
     kernel.mount("proc", "/proc")
-    size_mib = _FOLDER_IN_FILES * limits["file_mib"]
+    size_mib = max(1, _FOLDER_IN_FILES * limits["file_mib"])  # 0 would be no limit
     kernel.mount("tmpfs", "/dev/shm", f"size={size_mib}m,nr_inodes={_FILES},mode=0700")
     kernel.bind("/dev/shm", "/tmp")
