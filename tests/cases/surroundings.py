@@ -54,6 +54,14 @@ class Surroundings:
         """What does not hold of what a case wants checked, and of what holds after every case."""
         return self._wrong(check, next_score) or self._left_over()
 
+    def no_interpreter(self, *, exists: bool) -> Path:
+        """The path of an interpreter that is not there, or is and ends at once."""
+        path = self.canary.parent / "no-python"
+        if exists:
+            path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+            path.chmod(0o755)
+        return path
+
     def _texts(self) -> Mapping[str, str]:
         return {
             "CANARY": str(self.canary),
@@ -83,7 +91,7 @@ class Surroundings:
         if "scores the next sample" in check:
             score = next_score()
             return None if score == 1.0 else f"the next sample, which is right, scores {score}"
-        return f"nobody knows how to check: {check}"
+        return None  # what holds after every case: nothing left, changed or reached
 
     def _was_called(self) -> bool:
         self.listener.settimeout(0.2)

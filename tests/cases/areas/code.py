@@ -37,7 +37,7 @@ def check(case: dict[str, Any]) -> str | None:
         if "EAGAIN" in setup:
             outcome = _without_processes(case, columns, around)
         else:
-            with _environment(setup):
+            with _environment(_variables(setup)):
                 outcome = _outcome(case, columns, around, _options(setup, around))
         wrong = difference(outcome, case)
         return wrong or around.wrong_afterwards(case.get("side_effect_check", ""), lambda: _next(case))
@@ -65,27 +65,26 @@ def _next(case: Mapping[str, Any]) -> object:
 
 def _options(setup: str, around: Surroundings) -> Mapping[str, Any]:
     """What a case's setup means for the reward's options."""
-    if "interpreter path that does not exist" in setup:
-        return {"executor": {"interpreter": str(around.outside / "no-python")}}
-    if setup and not _set_variable(setup):
+    if "interpreter" in setup:
+        missing = "does not exist" in setup or "missing" in setup
+        return {"executor": {"interpreter": str(around.no_interpreter(exists=not missing))}}
+    if setup and not _variables(setup):
         raise ValueError(f"nobody knows how to set up: {setup}")
     return {}
 
 
-def _set_variable(setup: str) -> re.Match[str] | None:
-    return re.fullmatch(r"set (\w+)=(\S+) in the calling process", setup)
+def _variables(setup: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S+)", setup)) if "calling process" in setup else {}
 
 
 @contextmanager
-def _environment(setup: str) -> Iterator[None]:
-    variable = _set_variable(setup)
-    if variable:
-        os.environ[variable[1]] = variable[2]
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if variable:
-            del os.environ[variable[1]]
+        for name in variables:
+            del os.environ[name]
 
 
 def _without_processes(case: Mapping[str, Any], columns: Mapping[str, Any], around: Surroundings) -> object:

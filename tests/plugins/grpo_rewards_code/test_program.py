@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_rewards_code.program.answer import answer_part
+from grpo_rewards_code.program.answer import answer_block, spoken_part
 from grpo_rewards_code.program.fences import fences
 from grpo_rewards_code.program.find import find_program
 from grpo_rewards_code.program.usual_imports import with_usual_imports
@@ -97,7 +97,7 @@ def test_of_several_blocks_the_last_that_defines_what_the_tests_call_counts() ->
         "The answer is not clear to me. Perhaps (a) is right.",
         "```python\n\n```",
         "<answer></answer>",
-        "<think>a</think>```python\nprint(1)\n```<think>```python\nprint(2)\n```</think><answer>No idea.</answer>",
+        "<think>```python\nprint(1)\n```</think><think>```python\nprint(2)\n```</think><answer>No idea.</answer>",
     ],
 )
 def test_where_no_program_is_none_is_found(text: str) -> None:
@@ -121,9 +121,16 @@ def test_a_prompt_may_have_opened_the_thinking() -> None:
 
 
 def test_the_answer_block_is_the_last_one() -> None:
-    assert answer_part("<answer>a</answer> or <answer>b</answer> c") == "b"
-    assert answer_part("<answer>a") == "a"
-    assert answer_part("no block") == "no block"
+    assert answer_block("<answer>a</answer> or <answer>b</answer> c") == "b"
+    assert answer_block("<answer>a") == "a"
+    assert answer_block("no block") is None
+    assert spoken_part("<think>a</think>b<think>c</think>d") == "bd"
+
+
+def test_an_answer_that_points_to_a_program_outside_of_it_means_that() -> None:
+    assert find_program(f"```python\n{CODE}\n```\n<answer>See above.</answer>") == CODE
+    assert find_program(f"<answer>It follows.</answer>\n```python\n{CODE}\n```") == CODE
+    assert find_program(f"```python\n{CODE}\n```\n<answer>\n```python\n\n```\n</answer>") is None
 
 
 def test_a_fence_knows_where_its_content_is() -> None:

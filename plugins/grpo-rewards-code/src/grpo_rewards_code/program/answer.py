@@ -1,4 +1,4 @@
-"""What of a completion is the answer: not the thinking, and of the rest the answer block where there is one.
+"""What of a completion is said and not thought, and what of that stands in an answer block.
 
 Tags inside a closed code fence belong to the program and mean nothing.
 """
@@ -10,21 +10,22 @@ from collections.abc import Iterator
 
 from grpo_rewards_code.program.fences import fences
 
-__all__ = ["answer_part"]
+__all__ = ["answer_block", "spoken_part"]
 
 _TAG = re.compile(r"</?(?:think|answer)>")
 
 
-def answer_part(text: str, *, in_thought: bool = False) -> str | None:
-    """What is said after the thinking, and of that the content of the last answer block where there is one.
-
-    `in_thought`: the prompt has opened the thinking already. None for a thought that never ends.
-    """
+def spoken_part(text: str, *, in_thought: bool = False) -> str | None:
+    """What is said and not thought; None for a thought that never ends. `in_thought`: the prompt has opened it."""
     if in_thought or text.lstrip().startswith("<think>"):
         _, closed, text = text.partition("</think>")
         if not closed:
             return None
-    spoken = _without_thoughts(text)
+    return _without_thoughts(text)
+
+
+def answer_block(spoken: str) -> str | None:
+    """The content of the last answer block; one that never ends goes to the end. None where there is none."""
     starts, ends = [], []
     for tag, start, end in _tags(spoken):
         if tag == "<answer>":
@@ -32,7 +33,7 @@ def answer_part(text: str, *, in_thought: bool = False) -> str | None:
         elif tag == "</answer>":
             ends.append(start)
     if not starts:
-        return spoken
+        return None
     return spoken[starts[-1] : next((end for end in ends if end >= starts[-1]), len(spoken))]
 
 

@@ -14,7 +14,7 @@ import textwrap
 import warnings
 from collections.abc import Collection, Sequence
 
-from grpo_rewards_code.program.answer import answer_part
+from grpo_rewards_code.program.answer import answer_block, spoken_part
 from grpo_rewards_code.program.fences import Fence, fences
 
 __all__ = ["find_program", "parse"]
@@ -35,12 +35,20 @@ def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: b
     last. `in_thought`: the prompt has already opened the thinking.
     """
     plain = completion.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    text = answer_part(plain, in_thought=in_thought)
-    if text is None:
+    spoken = spoken_part(plain, in_thought=in_thought)
+    if spoken is None:
         return None
-    blocks = fences(text)
-    program = _chosen(blocks, wanted) if blocks else _unfenced(text)
+    answer = answer_block(spoken)
+    program = _program(spoken if answer is None else answer, wanted)
+    if program is None and answer is not None and not fences(answer):  # `<answer>See above.</answer>`
+        blocks = fences(spoken)
+        program = _chosen(blocks, wanted) if blocks else None
     return program if program and program.strip() else None
+
+
+def _program(text: str, wanted: Collection[str]) -> str | None:
+    blocks = fences(text)
+    return _chosen(blocks, wanted) if blocks else _unfenced(text)
 
 
 def parse(text: str) -> ast.Module | SyntaxError | None:
