@@ -9,6 +9,8 @@ from grpo_core.plugins.hookspecs import hookimpl
 from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec
 from grpo_core.protocols import (
     DescribedReward,
+    ExportsAdapters,
+    LoadsAdapters,
     Preprocessor,
     RestsBetweenRollouts,
     RewardFunction,
@@ -48,10 +50,12 @@ __all__ = [
     "DatasetSpec",
     "DescribedReward",
     "EvaluationReport",
+    "ExportsAdapters",
     "Failed",
     "FinishReason",
     "GrpoError",
     "ImageRef",
+    "LoadsAdapters",
     "Message",
     "PluginError",
     "Preprocessor",

@@ -6,7 +6,7 @@ checking only, so that a plugin's entry module stays light.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DescribedReward",
+    "ExportsAdapters",
+    "LoadsAdapters",
     "Preprocessor",
     "RestsBetweenRollouts",
     "RewardFunction",
@@ -92,6 +94,26 @@ class RestsBetweenRollouts(Protocol):
     def rest(self) -> None:
         """Give memory back until the next `load_weights`, which brings every weight again. Called once the completions
         of a step are there, before the trainer computes; not between rollouts with the same weights."""
+        ...
+
+
+class LoadsAdapters(Protocol):
+    """A rollout backend that can take a LoRA adapter alone, from a trainer that `ExportsAdapters`."""
+
+    takes_adapter: bool
+    """Whether this run's adapter is to be given to `load_adapter`; otherwise merged weights go to `load_weights`."""
+
+    def load_adapter(self, write: Callable[[Path], None], version: int) -> None:
+        """Take over the trainer's adapter: `write(directory)` puts it into a folder that this makes, in peft's layout.
+        On several ranks all of them call `write`, and rank 0's does it."""
+        ...
+
+
+class ExportsAdapters(Protocol):
+    """A trainer backend that can write its LoRA adapter alone."""
+
+    def export_adapter(self, directory: Path) -> None:
+        """Write the adapter in peft's layout into an empty folder; called by all ranks, and rank 0 writes."""
         ...
 
 

@@ -233,6 +233,17 @@ def test_an_export_is_the_whole_model_and_the_adapter(folder: Path, tmp_path: Pa
     assert config["r"] == 4
 
 
+def test_the_adapter_alone_is_the_one_of_an_export(folder: Path, tmp_path: Path) -> None:
+    trainer = trainer_of(folder)
+    trainer.export(tmp_path / "final")
+    trainer.export_adapter(tmp_path / "alone")
+    alone, exported = tmp_path / "alone", tmp_path / "final" / "adapter"
+    assert (alone / "adapter_config.json").read_text() == (exported / "adapter_config.json").read_text()
+    weights, expected = (load_file(each / "adapter_model.safetensors") for each in (alone, exported))
+    assert {name: weight.tolist() for name, weight in weights.items()} == {n: w.tolist() for n, w in expected.items()}
+    assert not (alone / "model.safetensors").exists()
+
+
 def test_a_run_goes_on_from_the_adapter_of_another_or_from_its_merged_model(folder: Path, tmp_path: Path) -> None:
     trainer = trainer_of(folder)
     trainer.export(tmp_path / "final")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from grpo_core.protocols import RolloutBackend, SharesWeights, TrainerBackend
+from grpo_core.protocols import LoadsAdapters, RolloutBackend, SharesWeights, TrainerBackend
 
 __all__ = ["WeightSync"]
 
@@ -23,7 +23,11 @@ class WeightSync:
         if self._route == "shared":  # every time: the trainer may have spread its weights meanwhile
             cast(SharesWeights, self._rollout).share(self._trainer.module(), version)
         elif version != self._version:
-            self._rollout.load_weights(self._trainer.iter_weights(), version)
+            export = getattr(self._trainer, "export_adapter", None)
+            if export is not None and getattr(self._rollout, "takes_adapter", False):
+                cast(LoadsAdapters, self._rollout).load_adapter(export, version)
+            else:
+                self._rollout.load_weights(self._trainer.iter_weights(), version)
         self._version = version
 
     def rest(self) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from grpo_core.model.lora import ADAPTER, PEFT_PREFIX
 
-__all__ = ["ADAPTER_FOLDER", "export", "merged_weights"]
+__all__ = ["ADAPTER_FOLDER", "export", "merged_weights", "write_adapter"]
 
 ADAPTER_FOLDER = "adapter"
 
@@ -54,14 +54,15 @@ def export(model: Any, directory: Path | None, *, base: str, merge: bool, whole:
     """Write the adapter into `adapter/`, and where `merge` the whole model, with copies of its adapted weights on the
     CPU. `base` is the path or id of the model that the adapter belongs to. A process that only helps to gather what is
     spread has no directory."""
-    _write_adapter(model, directory and directory / ADAPTER_FOLDER, base, whole)
+    write_adapter(model, directory and directory / ADAPTER_FOLDER, base, whole)
     if merge:
         merged = {name: tensor.cpu() for name, tensor in merged_weights(model, whole) if directory is not None}
         if directory is not None:
             model.save_pretrained(directory, state_dict=merged)
 
 
-def _write_adapter(model: Any, directory: Path | None, base: str, whole: Whole) -> None:
+def write_adapter(model: Any, directory: Path | None, base: str, whole: Whole = Tensor.detach) -> None:
+    """Write the adapter alone, in peft's layout; as `export` for a process without a directory."""
     from peft import get_peft_model_state_dict
 
     config = copy.deepcopy(model.peft_config[ADAPTER])
@@ -70,7 +71,7 @@ def _write_adapter(model: Any, directory: Path | None, base: str, whole: Whole) 
     plain = {f"{PEFT_PREFIX}{name}": whole(tensor).cpu().contiguous() for name, tensor in weights.items()}
     if directory is None:
         return
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(directory)
     save_file(plain, directory / "adapter_model.safetensors", metadata={"format": "pt"})
 

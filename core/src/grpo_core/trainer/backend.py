@@ -20,7 +20,7 @@ from grpo_core.backends import BackendContext
 from grpo_core.errors import TrainerError
 from grpo_core.model.load import load_model, without_progress_bars
 from grpo_core.model.lora import add_adapter, as_reference
-from grpo_core.model.lora_weights import export, merged_weights
+from grpo_core.model.lora_weights import export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer import checkpoint
 from grpo_core.trainer.microbatch import DUMMY, collate
@@ -214,6 +214,12 @@ class TorchTrainer:
                 self._policy.model.save_pretrained(directory)
         if writes:
             self._tokenizer.save_pretrained(directory)
+
+    def export_adapter(self, directory: Path) -> None:
+        """Write the LoRA adapter alone, in peft's layout; rank 0 does."""
+        self._scatter()
+        target = directory if self._context.rank == 0 else None
+        write_adapter(self._policy.model, target, self._context.model.path, whole)
 
     def _export_whole(self, directory: Path, *, writes: bool) -> None:
         """Gather the weights one by one into rank 0's main memory, and write them."""
