@@ -1,8 +1,8 @@
 """Programs per second with full isolation, against a plain `subprocess.run([python, file])` for each test.
 
-    python benchmarks/code_reward.py [--programs 30] [--tests 10] [--rounds 3]
+    python benchmarks/code_reward.py [--programs 30] [--tests 10] [--rounds 5] [--isolation landlock]
 
-Both sides judge the same programs on as many threads as there are cores, take turns in one run, and must agree.
+Both sides judge the same programs on as many threads as there are cores, take turns in one run, and must agree. Prints medians: other work on the machine slows both.
 The plain side is what a reward without a sandbox does: a file, an interpreter for each test, a timeout, no isolation.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from grpo_rewards_code.executor.make import make_executor
 from grpo_rewards_code.executor.options import ExecutorOptions
-from grpo_rewards_code.executor.types import Job, StdinRun
+from grpo_rewards_code.executor.types import Executor, Job, StdinRun
 
 PROGRAM = """
 import sys
@@ -43,30 +44,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=30)
     parser.add_argument("--tests", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--isolation", default="auto")
     arguments = parser.parse_args()
     programs = [PROGRAM.replace("{number}", str(number)) for number in range(arguments.programs)]
     inputs = [" ".join(["a", "b", "b"] * (1 + number)) for number in range(arguments.tests)]
-    seconds: dict[str, float] = {"plain": 0.0, "sandbox": 0.0}
+    plain_s: list[float] = []
+    sandbox_s: list[float] = []
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         executor = make_executor(ExecutorOptions.model_validate({"isolation": arguments.isolation}))
         print(executor.describe())
         for _ in range(arguments.rounds):
-            plain = _timed(seconds, "plain", lambda: list(threads.map(lambda each: _plain(each, inputs), programs)))
-            sandboxed = _timed(seconds, "sandbox", lambda: asyncio.run(_sandboxed(executor, programs, inputs)))
+            plain = _timed(plain_s, lambda: list(threads.map(lambda each: _plain(each, inputs), programs)))
+            sandboxed = _timed(sandbox_s, lambda: asyncio.run(_sandboxed(executor, programs, inputs)))
             assert plain == sandboxed
         asyncio.run(executor.aclose())
-    count = arguments.programs * arguments.rounds
-    for name, elapsed in seconds.items():
-        print(f"{name:8} {count / elapsed:7.1f} programs/s of {arguments.tests} tests")
-    print(f"ratio    {seconds['plain'] / seconds['sandbox']:7.2f}")
+    for name, turns in (("plain", plain_s), ("sandbox", sandbox_s)):
+        print(f"{name:8} {len(programs) / statistics.median(turns):7.1f} programs/s of {len(inputs)} tests")
+    ratios = [plain / sandbox for plain, sandbox in zip(plain_s, sandbox_s, strict=True)]
+    print(f"ratio    {statistics.median(ratios):7.2f}   (turns: {', '.join(f'{each:.2f}' for each in ratios)})")
 
 
-def _timed(seconds: dict[str, float], name: str, work: Callable[[], Outputs]) -> Outputs:
+def _timed(turns: list[float], work: Callable[[], Outputs]) -> Outputs:
     started = time.perf_counter()
     outputs = work()
-    seconds[name] += time.perf_counter() - started
+    turns.append(time.perf_counter() - started)
     return outputs
 
 
@@ -80,9 +82,9 @@ def _plain(program: str, inputs: Sequence[str]) -> list[str]:
         ]
 
 
-async def _sandboxed(executor: object, programs: Sequence[str], inputs: Sequence[str]) -> Outputs:
+async def _sandboxed(executor: Executor, programs: Sequence[str], inputs: Sequence[str]) -> Outputs:
     runs = [StdinRun(stdin=text) for text in inputs]
-    jobs = [executor.run(Job(program=program, runs=runs)) for program in programs]  # type: ignore[attr-defined]
+    jobs = [executor.run(Job(program=program, runs=runs)) for program in programs]
     return [[result.stdout for result in results] for results in await asyncio.gather(*jobs)]
 
 
