@@ -5,7 +5,11 @@ An answer stands alone in an answer block, inside a box, unless the table says o
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grpo_rewards_math.accuracy.reward import judge
 
@@ -216,6 +220,16 @@ PLAIN_ANSWERS = [
     (r"\boxed{60} then \boxed{64}", "64", 1.0),
     (r"\boxed{60} then \boxed{64}", "60", 0.0),
     (r"\boxed{64", "64", 0.0),
+    ("**Answer:** 64", "64", 1.0),
+    ("Final answer: $x=64$", "64", 1.0),
+    ("The answer is either 64 or 65", "64", 0.0),
+    ("The answer is 64, not 65", "64", 0.0),
+    ("$64$ or $65$", "64", 0.0),
+    ("about 64", "64", 0.0),
+    ("Option C", "C", 1.0),
+    ("The correct option is C", "C", 1.0),
+    ("The correct option is not C", "C", 0.0),
+    ("The answer is A or C", "C", 0.0),
     ("sqrt(2)", r"\sqrt{2}", 1.0),
     ("2*sqrt(3)", r"2\sqrt{3}", 1.0),
     ("x**2", "x^2", 1.0),
@@ -778,9 +792,99 @@ LAYOUT = [
     (r"\max(3, 5)", "5", 1.0),
     (r"\gcd(12, 18)", "6", 1.0),
     ("n!", "n", 0.0),
+    ("n^2+n", "n(n+1)", 1.0),
+    ("x(x-1)", "x^2-x", 1.0),
+    ("f(x)+1", "1+f(x)", 1.0),
+    ("f(x)", "g(x)", 0.0),
+    (r"2\sin x\cos x", r"\sin 2x", 1.0),
+    (r"e^{i\pi}", "-1", 1.0),
+    (r"\sqrt2\sqrt3", r"\sqrt6", 1.0),
+    (r"\log_{10} 5", r"\log 5", 1.0),
+    (r"\ln 5", r"\log 5", 0.0),
+    ("a_{n+1}", "a_n", 0.0),
+    ("x_1x_2", "x_2x_1", 1.0),
+    ("101_2", "101", 1.0),
+    ("101_2", "101_3", 0.0),
+    ("2516_{8}", "2516_8", 1.0),
+    ("3:4", "3:4", 1.0),
+    ("6:8", "3:4", 1.0),
+    ("4:3", "3:4", 0.0),
+    ("3", "3:4", 0.0),
+    # what begins or ends with an expression is none
+    (r"5 \lfloor", "5", 0.0),
+    (r"\lfloor x\frac12", r"\frac12", 0.0),
+    (r"5\sqrt{}", "5", 0.0),
+    ("5+", "5", 0.0),
+    ("|5", "5", 0.0),
+    ("(5", "5", 0.0),
+    ("5)", "5", 0.0),
+    ("~5", "5", 0.0),
+    ("5?", "5", 0.0),
+    (r"\text{5 hours}", "5", 1.0),
+    (r"\text{at least 5}", "5", 0.0),
+    ("at least 5", "5", 0.0),
+    ("more than 5", "5", 0.0),
 ]
 
 
 @pytest.mark.parametrize(("answer", "reference", "score"), LAYOUT)
 def test_layout_signs_and_closed_forms_mean_what_they_mean(answer: str, reference: str, score: float) -> None:
     assert boxed(answer, reference) == score
+
+
+REFUSED = [
+    r"9^{9^{9^{9}}}",
+    r"\frac{7^{(7^{(7^7)})}-1}{3}",
+    r"(((9^9)^9)^9)^{9^9}",
+    r"{9^{9}}^{9^{9}}",
+    r"10^{10^{10}}",
+    r"1.5e999999999",
+    r"1e-999999999",
+    r"99999999!",
+    r"((5!)!)!",
+    r"(10^{1000})!",
+    r"\binom{1000000}{500000}",
+    r"\sum_{k=1}^{10^{9}}\frac{1}{k}",
+    r"\prod_{k=1}^{10^8} k",
+    r"\pi^{10^{10}}",
+    r"\sqrt{9^{9^{9}}}",
+    "9" * 1_900,
+    "(" * 900 + "7" + ")" * 900,
+    "-" * 1_901 + "7",
+    "1+" * 900 + "1",
+    r"\frac{1}{" * 150 + "2" + "}" * 150,
+    r"\sqrt{1+" * 90 + "2" + "}" * 90,
+    "{" * 1_900,
+    r"\left(" * 300,
+    "7" + "!" * 1_000,
+    "7" * 3_000,
+    " " * 100_000 + "7 8",
+    "\\boxed{" * 2_000,
+    "7," * 900,
+    "\\frac" * 300,
+    "x^" * 500 + "2",
+    "\\text{a}" * 200,
+    "$" * 1_500,
+]
+
+
+@pytest.mark.parametrize("answer", REFUSED, ids=range(len(REFUSED)))
+def test_what_would_take_too_long_is_refused_at_once(answer: str) -> None:
+    began = time.process_time()
+    assert boxed(answer, "7") == 0.0
+    assert tagged(answer, "7") == 0.0
+    assert judge(f"<answer>{answer}", "7") == 0.0
+    assert time.process_time() - began < 2.0
+
+
+SIGNS = r"1 2 12 0 3.5 x n a \pi e i + - * / ^ ( ) { } [ ] \{ \} \frac \sqrt \cdot \le < = , ; \cup \pm \infty % ° ! | & $ _1"
+WORDS_AND_LAYOUT = "D|ABC|\\text{cm}|\\text{ or }|\\frac{1}{2}|\\begin{pmatrix}|\\end{pmatrix}|\\\\|...|and| is |?|:"
+PIECES = st.sampled_from([*SIGNS.split(), *WORDS_AND_LAYOUT.split("|")])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(PIECES, max_size=8).map("".join), st.lists(PIECES, max_size=5).map("".join))
+def test_no_text_raises_and_a_readable_reference_is_its_own_answer(answer: str, reference: str) -> None:
+    score = tagged(answer, reference)
+    assert score in (0.0, 1.0, None)
+    assert (score is None) == (tagged("7", reference) is None)

@@ -5,6 +5,7 @@ Place in the flow: reference's value + answer's value → **equal?** → score.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from grpo_rewards_math.accuracy.exact import radians, same_expression, same_trees, tree
@@ -16,12 +17,17 @@ from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, R
 
 __all__ = ["equal"]
 
+_LOG = logging.getLogger("grpo_rewards_math")
+
 
 def equal(reference: Value, answer: Value) -> bool:
     """Whether they state the same. An answer that turns out to have no value is not equal to anything."""
     try:
         return _equal(reference, answer)
     except UnreadableError:
+        return False
+    except Exception:  # noqa: BLE001 - sympy raises whatever it likes over odd input; to fail would be a way out
+        _LOG.debug("an answer could not be compared", exc_info=True)
         return False
 
 

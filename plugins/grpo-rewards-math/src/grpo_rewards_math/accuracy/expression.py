@@ -1,4 +1,5 @@
-"""Expressions that are more than rational arithmetic: read by math-verify, into exact sympy trees.
+"""Expressions that are more than rational arithmetic: read into exact sympy trees, by math-verify where they are more
+than algebra.
 
 Before its parser sees a text, the text's commands and sizes are checked: math-verify computes while it reads, and a
 tower of powers would never end. Decimals are handed over as fractions, since it would make floats of them, and
@@ -12,6 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,6 +22,7 @@ import sympy
 from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse
 
+from grpo_rewards_math.accuracy.algebra import Trees
 from grpo_rewards_math.accuracy.problems import NotRationalError, TooLargeError, UnreadableError
 from grpo_rewards_math.accuracy.rational import evaluate
 from grpo_rewards_math.accuracy.spelling import balanced_end
@@ -29,7 +32,7 @@ __all__ = ["check_expression", "tree_of"]
 _MAX_CHARACTERS = 400
 _MAX_DEPTH = 25
 _MAX_EXPONENT = 5_000
-_MAX_GROWTH = 50_000
+_MAX_GROWTH = 5_000
 _MAX_FACTORIAL = 2_000
 _CACHED_TREES = 4_096
 _COMMAND_NAMES = """
@@ -66,6 +69,8 @@ def check_expression(text: str) -> None:
         r"[a-zA-Z]{4,}|(?<![a-zA-Z])(?:of|to|in|by|is|at|as|an|if|on|per|the|out|for|was|has|had)(?![a-zA-Z])", letters
     ):
         raise UnreadableError("a word that is no product of variables")
+    if re.search(r"\{\s*\}|\d\s*_|[-+*/^(]\s*$|\\(?:frac|sqrt|cdot|lfloor|lceil)\s*$", text) or text.count("|") % 2:
+        raise UnreadableError("an expression that lacks something")
     if _depth(text) > _MAX_DEPTH:
         raise TooLargeError(f"nested deeper than {_MAX_DEPTH}")
     _check_sizes(text)
@@ -81,14 +86,31 @@ def tree_of(text: str) -> Any:
 
 @lru_cache(maxsize=_CACHED_TREES)
 def _parsed(text: str) -> tuple[Any, str]:
+    """The tree, or None and why there is none."""
     try:
-        found = parse(f"\\boxed{{{_for_parser(text)}}}", _READING, fallback_mode="no_fallback", parsing_timeout=None)
-        tree = _plain_tree(found[0]) if found else None
-    except (Exception, RecursionError) as error:  # noqa: BLE001 - sympy raises whatever it likes over odd input
+        tree = _read(text)
+    except UnreadableError as error:
+        return None, str(error)
+    except Exception as error:  # noqa: BLE001 - sympy and math-verify raise whatever they like over odd input
         return None, f"{type(error).__name__}: {error}"[:200]
     if tree is None or tree.has(sympy.nan, sympy.zoo):
-        return None, "math-verify finds no value in it"
+        return None, "it has no value"
     return tree, ""
+
+
+def _read(text: str) -> Any:
+    with suppress(NotRationalError):
+        return Trees(text).value()
+    # In parentheses, or the parser would be content with the beginning of a text; and only the first match, or the
+    # extraction would go on to look for any fraction in it.
+    found = parse(
+        f"\\boxed{{({_for_parser(text)})}}",
+        _READING,
+        fallback_mode="no_fallback",
+        extraction_mode="first_match",
+        parsing_timeout=None,
+    )
+    return _plain_tree(found[0]) if found else None
 
 
 def _for_parser(text: str) -> str:

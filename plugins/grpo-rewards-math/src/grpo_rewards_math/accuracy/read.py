@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from fractions import Fraction
 
 from grpo_rewards_math.accuracy.expression import check_expression
 from grpo_rewards_math.accuracy.problems import NotRationalError, UnreadableError
@@ -31,14 +32,17 @@ _ENVIRONMENT = re.compile(
     r"\\begin\s*\{([pbBvV]?(?:small)?matrix|array)\}\s*(?:\{[^{}]*\})?(.*)\\end\s*\{\1\}", re.DOTALL
 )
 _LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '\-./])*", re.UNICODE)
+_BASED = re.compile(r"([0-9]+)\s*_\s*\{?\s*([0-9]{1,2})\s*\}?")
+_RATIO = re.compile(r"\d+(?:\.\d+)?(?: ?: ?\d+(?:\.\d+)?)+")
 _PRODUCT = re.compile(r"(?:[a-df-hj-np-z]\s*){2,3}")
 _STATED = re.compile(
-    r"(?i:\b(?:answer|result|value|solution)s?\b[^.\n]{0,60}?(?:\bis\b|\bare\b|=|:)|答案[是为]?\s*[:：]?|\bis\b|:)\s*"
+    r"(?i:\b(?:answer|result|value|solution)s?\b[^.\n]{0,60}?(?:\bis\b|\bare\b|=|:)|答案[是为]?\s*[:：]?|\bis\b|:"
+    r"|\b(?i:option|choice)\b)\s*"
 )
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
 _HEDGED = re.compile(
     r"(?i)\b(?:not|no|never|cannot|or|either|maybe|perhaps|probably|about|around|approximately|roughly|nearly|almost|"
-    r"between|unless|except|guess)\b|n't\b|[?~≈]|\\[a-zA-Z]|[=^/*+<>]"
+    r"between|unless|except|guess|least|most|more|less|than|over|under|above|below)\b|n't\b|[?~≈|()\[\]{}]|\\[a-zA-Z]|[=^/*+<>]|\d\s*!"
 )
 _REALS = "(-\\infty,\\infty)"
 _EMPTY = {"\\emptyset": "empty set", "\\{ \\}": "empty set", "\\{\\}": "empty set"}
@@ -60,7 +64,7 @@ def read(text: str) -> Value:
 
 def read_sentence(text: str) -> Value:
     """What a sentence states: the value after "answer is" or the last "is", else its only number."""
-    raw = text.strip()
+    raw = text.replace("**", "").strip()
     statements = list(_STATED.finditer(raw))
     for match in statements[-1:]:
         with suppress(UnreadableError):
@@ -75,6 +79,8 @@ def read_sentence(text: str) -> Value:
 
 
 def _read_one(text: str) -> Value:
+    if not text:
+        raise UnreadableError("nothing where a value should be")
     grid = _ENVIRONMENT.fullmatch(text)
     if grid is not None and not grid[1].startswith(("v", "V")):
         return _grid(grid[2])
@@ -88,6 +94,11 @@ def _read_one(text: str) -> Value:
         return bracketed
     if re.search(r"\\[pm][mp](?![a-zA-Z])", text) and re.search(r"\\(?:pm|mp)(?![a-zA-Z])", text):
         return _both_signs(text)
+    if _RATIO.fullmatch(text):
+        first, *rest = (Fraction(part) for part in text.split(":"))
+        if first:
+            scaled = (Expression(str(part / first), part / first) for part in rest)
+            return Group("sequence", tuple(scaled), "::")
     named = re.fullmatch(r"\\mathbb\s*\{?([RZNQC])\}?", text)
     if named is not None:
         return _read_one(_REALS) if named[1] == "R" else Words(f"all of {named[1].lower()}")
@@ -232,6 +243,9 @@ def _expression(text: str) -> Expression:
             return Expression(value, evaluate(value), unit)
         except NotRationalError:
             pass
+    based = _BASED.fullmatch(value)
+    if based is not None:  # the digits as they are: the question fixes the base, as it fixes a unit
+        return Expression(based[1], Fraction(based[1]), f"base {based[2]}")
     check_expression(value)
     return Expression(value, None, unit)
 

@@ -14,7 +14,7 @@ from grpo_rewards_math.accuracy.exact import tree
 from grpo_rewards_math.accuracy.problems import UnreadableError
 from grpo_rewards_math.accuracy.read import read, read_sentence
 from grpo_rewards_math.accuracy.spelling import canonical
-from grpo_rewards_math.accuracy.values import Expression, Value
+from grpo_rewards_math.accuracy.values import Value, Words, expressions
 
 __all__ = ["judge", "math_reward"]
 
@@ -22,6 +22,7 @@ _LOG = logging.getLogger("grpo_rewards_math")
 _MAX_ANSWER_CHARACTERS = 2_000
 _MAX_REFERENCE_CHARACTERS = 20_000
 _CACHED_REFERENCES, _CACHED_ANSWERS = 4_096, 16_384
+_UNREADABLE = (UnreadableError, RecursionError)
 _MARKS = 1 << 19
 _REPORTED = mmap.mmap(-1, _MARKS // 8)
 """A mark for each reference that was reported, in memory that forked workers share: told once, whoever met it."""
@@ -55,7 +56,12 @@ def judge(completion: str, solution: object, *, thought_open: bool = False) -> f
 @lru_cache(maxsize=_CACHED_ANSWERS)
 def _is_right(answer: str, stated: str) -> bool:
     reference, value = _reference(stated), _answer(answer)
-    return reference is not None and value is not None and equal(reference, value)
+    if reference is None or value is None:
+        return False
+    if equal(reference, value):
+        return True
+    said = _said(answer) if isinstance(value, Words) and " " in value.text else None
+    return said is not None and equal(reference, said)
 
 
 @lru_cache(maxsize=_CACHED_REFERENCES)
@@ -65,9 +71,9 @@ def _reference(stated: str) -> Value | None:
         return None
     try:
         value = read(canonical(stated))
-        if isinstance(value, Expression):
-            tree(value)
-    except UnreadableError:
+        for expression in expressions(value):
+            tree(expression)
+    except _UNREADABLE:
         return None
     return value
 
@@ -79,11 +85,16 @@ def _answer(text: str) -> Value | None:
         return None
     try:
         return read(canonical(text))
-    except UnreadableError:
+    except _UNREADABLE:
         pass
+    return _said(text)
+
+
+def _said(text: str) -> Value | None:
+    """What a sentence states."""
     try:
         return read_sentence(text)
-    except UnreadableError:
+    except _UNREADABLE:
         return None
 
 

@@ -12,7 +12,11 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from grpo_rewards_math.accuracy.problems import TooLargeError
+
 __all__ = ["balanced_end", "canonical"]
+
+_MAX_DEPTH = 50
 
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"
 _SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
@@ -114,8 +118,10 @@ _PLAIN_MIXED = re.compile(r"(?<![\d.,/^_\w})])(\d+)\s+(\d+)\s*/\s*(\d+)(?![\d./]
 
 
 def canonical(text: str) -> str:
-    """The text in canonical LaTeX; may be empty."""
-    text = _without_markup(_plain_signs(text))
+    """The text in canonical LaTeX; may be empty. Raises `TooLargeError` for brackets nested beyond any answer."""
+    if _deepest(text) > _MAX_DEPTH:
+        raise TooLargeError(f"nested deeper than {_MAX_DEPTH}")
+    text = _without_markup(_plain_signs(re.sub(r"^\s*~(?=\s*[-\d])", r"\\approx ", text)))
     if "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)  # escaped once too often, in JSON as a rule
     text = _GROUPED.sub(lambda match: re.sub(r"[^\d]", "", match[0]), text)
@@ -130,6 +136,14 @@ def canonical(text: str) -> str:
     text = _REPEATING.sub(_repeating, text)
     text = _PLAIN_MIXED.sub(_mixed, _MIXED.sub(_mixed, text))
     return _trimmed(text)
+
+
+def _deepest(text: str) -> int:
+    depth = deepest = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _plain_signs(text: str) -> str:
@@ -179,6 +193,9 @@ def _word(match: re.Match[str]) -> str:
         return " "
     if re.fullmatch(r"[-+]?[\d.,]+%?", content) or re.fullmatch(r"[eiEI]", content):
         return f" {content} " if len(content) > 1 else content
+    counted = re.fullmatch(r"([-+]?\d[\d.,]*)\s+([A-Za-z]+(?:/[A-Za-z]+)?)", content)
+    if counted is not None:
+        return f" {counted[1]} \\text{{{counted[2]}}}"
     if content.lower() in ("degree", "degrees"):
         return r"^\circ "
     if content.lower() in ("percent", "per cent", "pct"):
@@ -212,6 +229,11 @@ def _argument(text: str, start: int, *, takes_group: bool) -> tuple[str, int]:
     token = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?" if takes_group else r"\\[a-zA-Z]+|\d").match(text, start)
     if token is None:
         return text[start : start + 1], min(start + 1, len(text))
+    if token[0] in ("\\sqrt", "\\frac", "\\binom"):
+        end = token.end()
+        for _ in range(1 if token[0] == "\\sqrt" else 2):
+            _inner, end = _argument(text, end, takes_group=token[0] == "\\sqrt")
+        return text[start:end], end
     return token[0], token.end()
 
 
@@ -251,8 +273,8 @@ def _mixed(match: re.Match[str]) -> str:
 
 def _trimmed(text: str) -> str:
     text = re.sub(r"\s+", " ", text).strip()
-    while text and (text[-1] in ".,;:!?" or text[0] in ",;:") and not text.endswith("..."):
+    while text and (text[-1] in ".,;:!" or text[0] in ",;:") and not text.endswith("..."):
         if text[-1] == "!" and re.search(r"[\d)}a-zA-Z]!+$", text):
             return text  # a factorial
-        text = (text[:-1] if text[-1] in ".,;:!?" else text[1:]).strip()
+        text = (text[:-1] if text[-1] in ".,;:!" else text[1:]).strip()
     return text

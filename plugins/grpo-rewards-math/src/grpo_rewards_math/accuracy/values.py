@@ -5,11 +5,13 @@ Place in the flow: canonical text → **value** → comparison.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Literal
 
-__all__ = ["Choice", "Expression", "Grid", "Group", "Relation", "Union", "Value", "Words"]
+__all__ = ["Choice", "Expression", "Grid", "Group", "Relation", "Union", "Value", "Words", "expressions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Group:
     """`values`: written one after another; `set`: in braces; `sequence`: in brackets, where the order counts."""
     items: tuple[Value, ...]
     brackets: str = ""
-    """Of a sequence: `()`, `[]`, `(]`, `[)`. Two values in brackets may be an interval."""
+    """Of a sequence: `()`, `[]`, `(]`, `[)`, and `::` for a ratio, as multiples of its first part.
+    Two values in brackets may be an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,14 @@ class Grid:
 
 
 Value = Expression | Words | Choice | Group | Relation | Union | Grid
+
+
+def expressions(value: Value) -> Iterator[Expression]:
+    """Every expression in a value. Words, and what an option says beside its letter, have none."""
+    match value:
+        case Expression():
+            yield value
+        case Group(items=parts) | Relation(sides=parts) | Union(parts=parts):
+            yield from chain.from_iterable(map(expressions, parts))
+        case Grid(rows=rows):
+            yield from chain.from_iterable(map(expressions, chain.from_iterable(rows)))
