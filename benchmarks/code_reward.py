@@ -2,7 +2,8 @@
 
     python benchmarks/code_reward.py [--programs 30] [--tests 10] [--rounds 5] [--isolation landlock]
 
-Both sides judge the same programs on as many threads as there are cores, take turns in one run, and must agree. Prints medians: other work on the machine slows both.
+Both sides judge the same programs on as many threads as there are cores, take turns in one run, and must agree.
+Prints medians: other work on the machine slows both.
 The plain side is what a reward without a sandbox does: a file, an interpreter for each test, a timeout, no isolation.
 """
 

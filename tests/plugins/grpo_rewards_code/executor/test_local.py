@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +13,15 @@ from grpo_rewards_code.executor.local import LocalExecutor
 from grpo_rewards_code.executor.types import CallRun, ExecutorError, ExpressionRun, Job, Limits, StdinRun
 from grpo_rewards_code.executor.values import Opaque
 from tests.plugins.grpo_rewards_code.places import Place, plan_for
+
+
+@pytest.fixture(params=("nested", "alone"))
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Two of the isolations: a sandbox for each run (`single`) differs in nothing that is tested here."""
+    found = Place(request.param)
+    yield found
+    asyncio.run(found.executor.aclose())
+
 
 _USUAL = [
     "import sys\nprint(sys.stdin.read().upper())",
