@@ -37,13 +37,13 @@ def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monke
     assert command[command.index("--worker-extension-cls") + 1] == "grpo_rollout_vllm.worker.Extension"
     assert command[-2:] == ["--dtype", "float32"]
     assert "--enforce-eager" not in command
-    assert server_environment({}) == {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    assert server_environment([], {}) == {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
 def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "is_cpu_build", lambda: True)
     assert "--enforce-eager" in server_command("m", host="h", port=1, arguments=[])
-    assert server_environment({"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
+    assert server_environment([], {"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
 
 
 def test_without_vllm_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,9 +49,10 @@ def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, An
     }
 
 
-def payload_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, Any]:
-    """The body of `/inference/v1/generate`."""
-    return {"token_ids": list(request.prompt_ids), "sampling_params": sampling_of(request, end_ids)}
+def payload_of(request: RolloutRequest, end_ids: Sequence[int], adapter: str | None = None) -> dict[str, Any]:
+    """The body of `/inference/v1/generate`; `adapter`: the server's name of the one to use."""
+    body = {"token_ids": list(request.prompt_ids), "sampling_params": sampling_of(request, end_ids)}
+    return body if adapter is None else {**body, "model": adapter}
 
 
 def group_of(

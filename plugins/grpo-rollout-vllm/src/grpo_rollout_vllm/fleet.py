@@ -10,6 +10,7 @@ Place in the flow: rollout → **fleet** → server.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -110,6 +111,12 @@ class Fleet:
                     self._set(member, State.STALE, "it has the weights of before")
                 member.look.set()
         self._await(self._settled, "a vLLM server with the newest weights")
+
+    def disown(self) -> None:
+        """Take from every server that is there the name of an adapter that an earlier process of the run gave it."""
+        for member in self._members:
+            with contextlib.suppress(Unreachable):
+                member.server.disown()
 
     @contextmanager
     def member_for(self, what: str) -> Iterator[Member]:

@@ -32,9 +32,10 @@ def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]
     return [*start, "--model", model, "--host", host, "--port", str(port), *_NEEDED, *own, *arguments]
 
 
-def server_environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
+def server_environment(arguments: Sequence[str], given: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The settings it needs, beside those it finds; what the user set stays."""
-    return {**_ENVIRONMENT, **(CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
+    lora = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"} if "--enable-lora" in arguments else {}
+    return {**_ENVIRONMENT, **lora, **(CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
 
 
 def is_cpu_build() -> bool:

@@ -26,6 +26,10 @@ class VllmRolloutOptions(BaseModel):
     """How weights reach a server: it reads the folder that the run writes them to (shared memory, or a disk that both
     see), or they are sent to its workers (NCCL between GPUs, gloo otherwise). auto: the folder where the server sees
     it."""
+    lora: Literal["merged", "adapter"] = "merged"
+    """What goes to servers of a run that trains a LoRA adapter: the whole model with the adapter merged in, or the
+    adapter alone. `adapter` needs servers started with `--enable-lora --max-lora-rank R` on the run's own model, that
+    see `weights_folder`."""
     weights_folder: str | None = None
     """Where the newest weights lie until the next update, for servers to read now and for those that come back later.
     Default: shared memory where it has room, else the run's folder."""

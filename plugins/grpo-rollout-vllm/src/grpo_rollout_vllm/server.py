@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from grpo_core.api import RolloutError
+from grpo_rollout_vllm.adapter import ADAPTER_NAME, AdapterFiles, has_own_base
 from grpo_rollout_vllm.broadcast import Broadcast, TensorFact
 from grpo_rollout_vllm.connection import Connection, Refused, Unreachable
 from grpo_rollout_vllm.launch import EXTENSION
@@ -106,10 +108,27 @@ class Server:
             self._call("grpo_load", str(spooled.folder), spooled.fingerprint, limit_s=self._options.transfer_limit_s)
         else:
             self._send(spooled, about)
-        if not self._post("/reset_prefix_cache")["success"]:
-            raise Unreachable("it could not forget what it computed with the old weights")
-        self._post("/update_weight_version", {"new_version": spooled.label})
-        self.resume()
+        self._forget_old(spooled.label)
+
+    def take_over_adapter(self, adapter: AdapterFiles) -> None:
+        """Bring a LoRA adapter to it, beside the model that it was started with."""
+        if not has_own_base(self.label()):
+            raise RolloutError(
+                f"the vLLM server {self.url} has the weights of a run that trained all of them, and no model for an "
+                "adapter any more",
+                hint="start it again, or set rollout.options.lora to merged",
+            )
+        self._post("/pause?mode=abort")
+        self._require_sight(adapter.folder, adapter.label)
+        if not self._call("grpo_check_adapter", str(adapter.folder), adapter.fingerprint, limit_s=_ASK_LIMIT_S)["same"]:
+            raise RolloutError(f"the vLLM server {self.url} reads another adapter in {adapter.folder} than was written")
+        self._load_adapter(adapter.folder)
+        self._forget_old(adapter.label)
+
+    def disown(self) -> None:
+        """Make nobody believe that it has a run's newest adapter, which only its number tells from an older one."""
+        if self.label().endswith("-lora"):
+            self._post("/update_weight_version", {"new_version": "grpo-none-lora"})
 
     def resume(self) -> None:
         """Let it generate."""
@@ -131,17 +150,40 @@ class Server:
             )
 
     def _reads_folder(self, spooled: Spooled) -> bool:
-        if self._options.transfer == "network":
-            return False
-        marker, content = spooled.folder / "label", spooled.label
+        if self._options.transfer == "folder":
+            self._require_sight(spooled.folder, spooled.label)
+        return self._options.transfer != "network" and self._sees(spooled.folder, spooled.label)
+
+    def _sees(self, folder: Path, content: str) -> bool:
+        marker = folder / "label"
         marker.write_text(content, encoding="utf-8")
-        sees = bool(self._call("grpo_sees", str(marker), content, limit_s=_ASK_LIMIT_S)["sees"])
-        if not sees and self._options.transfer == "folder":
+        return bool(self._call("grpo_sees", str(marker), content, limit_s=_ASK_LIMIT_S)["sees"])
+
+    def _require_sight(self, folder: Path, content: str) -> None:
+        if not self._sees(folder, content):
             raise RolloutError(
-                f"the vLLM server {self.url} does not see the folder {spooled.folder} that the weights are in",
-                hint="set rollout.options.weights_folder to one that both see, or rollout.options.transfer to network",
+                f"the vLLM server {self.url} does not see the folder {folder} that the weights are in",
+                hint="set rollout.options.weights_folder to one that both see; or send whole weights: "
+                "rollout.options.transfer network, and lora merged",
             )
-        return sees
+
+    def _load_adapter(self, folder: Path) -> None:
+        body = {"lora_name": ADAPTER_NAME, "lora_path": str(folder), "load_inplace": True}
+        try:
+            self._connection.post("/v1/load_lora_adapter", body, limit_s=self._options.transfer_limit_s)
+        except Refused as error:
+            raise RolloutError(
+                f"the vLLM server {self.url} does not take the adapter: {error.message}",
+                hint="start it by `grpoctl rollout` with --enable-lora and a --max-lora-rank of at least "
+                "trainer.lora.rank",
+            ) from None
+
+    def _forget_old(self, label: str) -> None:
+        """Make the new weights the ones it has: nothing that the old ones computed is used again."""
+        if not self._post("/reset_prefix_cache")["success"]:
+            raise Unreachable("it could not forget what it computed with the old weights")
+        self._post("/update_weight_version", {"new_version": label})
+        self.resume()
 
     def _send(self, spooled: Spooled, about: About) -> None:
         """Send the weights to its workers, all at once."""

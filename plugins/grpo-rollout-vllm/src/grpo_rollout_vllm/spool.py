@@ -61,7 +61,7 @@ class Spool:
 
     def write(self, stream: Stream, version: int) -> Spooled:
         """Write all of a stream beside what is there; raises `RolloutError` when the disk is full."""
-        folder = self._root / f"v{version}"
+        folder = self.folder_of(version)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         fingerprint = Fingerprint()
@@ -75,10 +75,14 @@ class Spool:
             ) from error
         return Spooled(folder=folder, version=version, fingerprint=fingerprint.text, tensors=fingerprint.tensors)
 
-    def forget_others(self, kept: Spooled) -> None:
+    def folder_of(self, version: int) -> Path:
+        """Where the weights of a version belong."""
+        return self._root / f"v{version}"
+
+    def forget_others(self, kept: Path) -> None:
         """Remove older weights; nobody may be reading them any more."""
         for folder in self._root.iterdir():
-            if folder != kept.folder:
+            if folder != kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 import torch
 import vllm
+from safetensors.torch import load_file
 from torch import Tensor
 
+from grpo_rollout_vllm.adapter import ADAPTER_FILE
 from grpo_rollout_vllm.broadcast import Broadcast, TensorFact
 from grpo_rollout_vllm.fingerprint import Fingerprint
 from grpo_rollout_vllm.model_facts import model_facts
@@ -55,6 +57,13 @@ class Extension:
         """Whether a file of the run's machine is on this one too."""
         file = Path(path)
         return {"sees": file.is_file() and file.read_text(encoding="utf-8") == content}
+
+    def grpo_check_adapter(self, folder: str, fingerprint: str) -> dict[str, bool]:
+        """Whether the adapter in a folder is here what it is where it was written."""
+        arrived = Fingerprint()
+        for _ in passing(load_file(Path(folder) / ADAPTER_FILE).items(), arrived):
+            pass
+        return {"same": arrived.text == fingerprint}
 
     def grpo_load(self, folder: str, fingerprint: str) -> dict[str, Any]:
         """Take over the weights in a folder."""
