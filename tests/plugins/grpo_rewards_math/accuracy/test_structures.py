@@ -66,6 +66,12 @@ def test_sets_tuples_and_intervals_are_told_apart(answer: str, reference: str, s
 
 RELATIONS = [
     ("x=13", "13", 1.0),
+    (r"x = \pm 3", r"x = \pm 3", 1.0),
+    (r"x = \pm 3", "x = 3, x = -3", 1.0),
+    ("x = 3", r"x = \pm 3", 0.0),
+    ("P = (1, 2)", "P = (1, 2)", 1.0),
+    ("(1, 2)", "P = (1, 2)", 1.0),
+    ("P = (2, 1)", "P = (1, 2)", 0.0),
     ("13", "x=13", 1.0),
     ("x = 14", "13", 0.0),
     ("y=13", "x=13", 0.0),

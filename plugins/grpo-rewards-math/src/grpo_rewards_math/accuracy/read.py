@@ -188,6 +188,8 @@ def _relation(text: str) -> Value:
         exact = [part for part in parts[: cut + 1] if not _is_name(part)]
         return read(exact[-1] if exact else parts[cut + 1])
     sides = [read(part) for part in parts]
+    if signs == ["="] and _is_name(parts[0]) and isinstance(sides[1], Group | Grid):
+        return sides[1]  # x = ±3, P = (1, 2)
     return Relation(tuple(sides), tuple(signs))
 
 
