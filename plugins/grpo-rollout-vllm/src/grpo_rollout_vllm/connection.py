@@ -46,11 +46,11 @@ class Connection:
         self._open: set[http.client.HTTPConnection] = set()
 
     def get(self, path: str, *, limit_s: float) -> Any:
-        """The JSON at a path; None for an empty answer."""
+        """The JSON at a path, or the text that is there; None for an empty answer."""
         return self._call("GET", path, None, limit_s)
 
     def post(self, path: str, content: Any = None, *, limit_s: float) -> Any:
-        """The JSON that comes back for `content`; None for an empty answer."""
+        """The JSON, or text, that comes back for `content`; None for an empty answer."""
         return self._call("POST", path, json.dumps({} if content is None else content), limit_s)
 
     def abandon(self) -> None:
@@ -91,7 +91,7 @@ class Connection:
         try:
             return json.loads(text) if text else None
         except ValueError:
-            raise Refused(status, f"the answer is not JSON: {text[:_SHOWN]}") from None
+            return text
 
 
 def _message(text: str) -> str:
