@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from grpo_core.backends import BackendContext, ModelSettings, ObjectiveSettings, RolloutSettings, TrainerSettings
+from grpo_core.recipe.schema import LoraSettings
 from grpo_core.types import Message, RolloutRequest, Sample, SamplingParams
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.rollout import ServerRollout
@@ -30,13 +31,13 @@ def request(number: int = 1, *, n: int = 2, prompt_ids: tuple[int, ...] = PROMPT
     )
 
 
-def context(model: Path, run_dir: Path, **more: Any) -> BackendContext:
+def context(model: Path, run_dir: Path, *, lora: bool = False, **more: Any) -> BackendContext:
     """What a backend is told of a run."""
     return BackendContext(
         run_dir=run_dir,
         model=ModelSettings(path=str(model)),
         rollout=RolloutSettings(),
-        trainer=TrainerSettings(),
+        trainer=TrainerSettings(lora=LoraSettings(rank=4) if lora else None),
         objective=ObjectiveSettings(),
         total_updates=1,
         **more,
@@ -44,10 +45,13 @@ def context(model: Path, run_dir: Path, **more: Any) -> BackendContext:
 
 
 @contextmanager
-def rollout(model: Path, run_dir: Path, *urls: str, rank: int = 0, **options: Any) -> Iterator[ServerRollout]:
+def rollout(
+    model: Path, run_dir: Path, *urls: str, rank: int = 0, trains_adapter: bool = False, **options: Any
+) -> Iterator[ServerRollout]:
     """The backend, closed at the end; its weights lie in the run's folder."""
     settings = {"weights_folder": str(run_dir / "weights"), **QUICK, **options}
-    backend = ServerRollout(VllmRolloutOptions(urls=urls, **settings), context(model, run_dir, rank=rank, world_size=2))
+    told = context(model, run_dir, lora=trains_adapter, rank=rank, world_size=2)
+    backend = ServerRollout(VllmRolloutOptions(urls=urls, **settings), told)
     try:
         yield backend
     finally:

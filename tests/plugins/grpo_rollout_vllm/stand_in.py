@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 
 from grpo_rollout_vllm.broadcast import Broadcast, TensorFact
 from grpo_rollout_vllm.fingerprint import Fingerprint
@@ -62,6 +63,8 @@ class StandIn:
         self.finish_reason = "length"
         self.logprob = -0.5
         self.vocab_size = MODEL["vocab_size"]
+        self.takes_adapters = True
+        self.adapter: dict[str, torch.Tensor] = {}
         self.missing: set[str] = set()
         """Paths and methods that it does not know."""
         self._hanging = threading.Event()
@@ -133,6 +136,11 @@ class StandIn:
             return self._call(name, body["args"])
         if name == "/inference/v1/generate":
             return self._generate(body)
+        if name == "/v1/load_lora_adapter":
+            if not self.takes_adapters:
+                return 404, {"detail": "Not Found"}
+            self.adapter = load_file(Path(body["lora_path"]) / "adapter_model.safetensors")
+            return 200, {}
         if name == "/update_weight_version":
             self.label = body["new_version"]
         if name in ("/pause", "/resume"):
@@ -149,6 +157,12 @@ class StandIn:
         if method == "grpo_sees":
             path, content = arguments
             return 200, {"results": [{"sees": Path(path).read_text(encoding="utf-8") == content}]}
+        if method == "grpo_check_adapter":
+            folder, expected = arguments
+            arrived = Fingerprint()
+            for _ in passing(load_file(Path(folder) / "adapter_model.safetensors").items(), arrived):
+                pass
+            return 200, {"results": [{"same": arrived.text == expected}]}
         if method == "grpo_load":
             folder, fingerprint = arguments
             return self._take_over(read_tensors(Path(folder)), fingerprint)
