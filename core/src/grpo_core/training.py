@@ -9,7 +9,7 @@ It imports torch and transformers: a plugin's entry module leaves it alone, the 
 
 from grpo_core.model.load import load_model, without_progress_bars
 from grpo_core.model.lora import add_adapter, as_reference
-from grpo_core.model.lora_weights import export, merged_weights
+from grpo_core.model.lora_weights import ADAPTER_FOLDER, export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer.microbatch import DUMMY, ForwardInputs, Row, collate
 from grpo_core.trainer.passes import (
@@ -27,6 +27,7 @@ from grpo_core.trainer.schedule import learning_rate
 from grpo_core.trainer.spread import Spread
 
 __all__ = [
+    "ADAPTER_FOLDER",
     "DTYPES",
     "DUMMY",
     "ForwardInputs",
@@ -52,4 +53,5 @@ __all__ = [
     "token_stats",
     "update_report",
     "without_progress_bars",
+    "write_adapter",
 ]

@@ -122,6 +122,7 @@ def restores(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
         through = make_trainer(Path(model), ranks, schedule="cosine", **settings)
         first = through.update(batch)
         into(folder / "saved", ranks, through.save)
+        keep(folder / "first", ranks, through)
         second = through.update(batch)
         keep(folder / "through", ranks, through)
         through.close()
@@ -135,7 +136,23 @@ def restores(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
             whole = {n: w.clone() for n, w in shared.named_parameters()}
             save_file(whole, folder / "shared.safetensors")
         into(folder / "exported", ranks, resumed.export)
+        if "lora" in settings:
+            into(folder / "adapter", ranks, resumed.export_adapter)
         resumed.close()
+
+
+def goes_on(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
+    """Trainers on another number of ranks restore what `restores` saved, and make the second update."""
+    for name, settings in json.loads(chosen).items():
+        folder = Path(scratch) / name
+        batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+        trainer = make_trainer(Path(model), ranks, schedule="cosine", **settings)
+        trainer.restore(folder / "saved")
+        keep(folder / f"restored on {ranks.world_size}", ranks, trainer)
+        report = trainer.update(batch)
+        keep(folder / f"went on with {ranks.world_size}", ranks, trainer)
+        assert report.metrics["trainer/learning_rate"] < 1e-3  # the schedule goes on too
+        trainer.close()
 
 
 def into(directory: Path, ranks: Ranks, write: Callable[[Path], None]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grpo_core.errors import CheckpointError
-from grpo_trainer_deepspeed.checkpoint import Progress, read_progress, write, write_progress
+from grpo_trainer_deepspeed.checkpoint import Progress, convert, read_progress, write, write_progress
 
 NOW = Progress(updates=0, world_size=2, stage=3, precision="bf16")
 
@@ -21,7 +21,6 @@ def test_a_fitting_state_says_how_far_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "said", "hint"),
     [
-        ({"world_size": 4}, "of a run with 4 processes, in as many parts, and this one has 2", "with 4 processes"),
         ({"stage": 2}, "of a run with stage 2, and this one has 3", "with the trainer.options.stage"),
         ({"precision": "fp32"}, "of a run with precision fp32, and this one has bf16", "with the trainer.precision"),
     ],
@@ -45,6 +44,17 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str | None) -> None:
         (tmp_path / "trainer.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"trainer\.json cannot be read"):
         read_progress(tmp_path, NOW)
+
+
+def test_the_number_of_processes_may_be_another(tmp_path: Path) -> None:
+    write_progress(tmp_path, replace(NOW, world_size=4))
+    assert read_progress(tmp_path, NOW).world_size == 4
+
+
+def test_parts_that_cannot_be_put_together_are_named_and_leave_nothing_that_looks_whole(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="engine cannot be put together: "):
+        convert(tmp_path)
+    assert not (tmp_path / "universal").exists()
 
 
 class Saving:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from grpo_core.api import TokenStats, TrainBatch, TrainerError, UpdateReport
 from grpo_core.backends import BackendContext
 from grpo_core.training import (
+    ADAPTER_FOLDER,
     DTYPES,
     Packed,
     Passed,
@@ -40,10 +41,11 @@ from grpo_core.training import (
     token_stats,
     update_report,
     without_progress_bars,
+    write_adapter,
 )
 from grpo_trainer_deepspeed import checkpoint
 from grpo_trainer_deepspeed.config import deepspeed_config, reference_config
-from grpo_trainer_deepspeed.engine import make_engine, make_reference, whole
+from grpo_trainer_deepspeed.engine import make_engine, make_reference, plain_head, whole, whole_together
 from grpo_trainer_deepspeed.gathered import Gathered
 from grpo_trainer_deepspeed.options import DeepSpeedOptions
 from grpo_trainer_deepspeed.surroundings import prepare
@@ -67,7 +69,7 @@ class DeepSpeedTrainer:
         self._spread = Spread(world_size=context.world_size, device=self._device)
         self._is_spread = options.zero_stage == 3
         self._tokenizer = load_tokenizer(context.model)
-        self._deepspeed, self._forget = prepare(self._device, context, fp16=options.fp16)
+        self._deepspeed = prepare(self._device, context, fp16=options.fp16)
         self._policy = self._load(trained=True)
         self._gathered = Gathered(self._policy.model) if self._is_spread else None
         self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
@@ -88,7 +90,7 @@ class DeepSpeedTrainer:
             chunk_tokens=self._options.chunk_tokens,
             agreed=self._spread.agrees,
             may_be_plain=not self._is_spread,
-            project=model.get_output_embeddings().forward if self._is_spread else None,
+            project=plain_head(model) if self._is_spread else None,
         ).eval()
         self._spread.same(policy if self._is_spread else policy.to(self._device))
         return policy
@@ -111,6 +113,8 @@ class DeepSpeedTrainer:
                 return self._logprobs(self._engine, batch)
         finally:
             self._engine.release()
+            if self._reference is not None and self._is_spread:
+                self._reference.empty_partition_cache()
 
     def _logprobs(self, module: Any, batch: TrainBatch) -> TokenStats:
         return token_stats(module, batch, self._spread, budget_tokens=self._settings.micro_batch_tokens)
@@ -180,11 +184,19 @@ class DeepSpeedTrainer:
             checkpoint.write_progress(directory, self._progress())
 
     def restore(self, directory: Path) -> None:
-        """Go back to what `save` wrote, exactly; what does not fit is refused before anything changes."""
+        """Go back to what `save` wrote: exactly with as many processes, up to rounding with another number of them.
+        What does not fit is refused before anything changes."""
         self._clear()
-        progress = checkpoint.read_progress(directory, self._progress())
-        checkpoint.read(self._engine.deepspeed, directory, trained_only=self._trains_part)
-        self._updates = progress.updates
+        now = self._progress()
+        then = checkpoint.read_progress(directory, now)
+        is_converted = then.world_size != now.world_size and now.stage > 0
+        if is_converted:
+            if self._context.rank == 0:
+                checkpoint.convert(directory)
+            self._spread.agrees(True)  # the others wait for it
+        engine = self._engine.deepspeed
+        checkpoint.read(engine, directory, trained_only=self._trains_part, converted=is_converted)
+        self._updates = then.updates
 
     @property
     def _trains_part(self) -> bool:
@@ -201,8 +213,16 @@ class DeepSpeedTrainer:
 
     def export(self, directory: Path) -> None:
         """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
-        lora, writes = self._settings.lora, self._context.rank == 0
-        model = self._policy.model
+        lora = self._settings.lora
+        if lora is not None and not lora.merge:
+            self.export_adapter(directory / ADAPTER_FOLDER)
+        else:
+            self._export_model(directory)
+        if self._context.rank == 0:
+            self._tokenizer.save_pretrained(directory)
+
+    def _export_model(self, directory: Path) -> None:
+        lora, writes, model = self._settings.lora, self._context.rank == 0, self._policy.model
         if self._gathered is not None:
             self._gathered.fill(model, torch.device("cpu"), keep=writes)
             model = self._gathered.model
@@ -211,12 +231,17 @@ class DeepSpeedTrainer:
                 if lora is None:
                     model.save_pretrained(directory)
                 else:
-                    export(model, directory, base=self._context.model.path, merge=lora.merge)
-            self._tokenizer.save_pretrained(directory)
+                    export(model, directory, base=self._context.model.path, merge=True)
         self._clear()
+
+    def export_adapter(self, directory: Path) -> None:
+        """Write the LoRA adapter alone, in peft's layout; rank 0 does."""
+        model = self._policy.model
+        with whole_together(weight for weight in model.parameters() if weight.requires_grad):
+            if self._context.rank == 0:
+                write_adapter(model, directory, self._context.model.path)
 
     def close(self) -> None:
         """Let go of the weights."""
         self._engine.close()
         del self._policy, self._reference, self._engine, self._gathered
-        self._forget()

@@ -2,13 +2,17 @@
 
     engine/         DeepSpeed's files: weights, masters and AdamW's numbers, in parts
     trainer.json    format, number of processes, stage, precision, updates
+    universal/      the parts put together, made when another number of processes wants to read them
 
-The parts are those of so many processes and that stage, so both must be what they were.
+Stage and precision must be what they were.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,6 +25,7 @@ __all__ = ["Progress", "read", "read_progress", "write", "write_progress"]
 
 FORMAT = "deepspeed-1"
 PARTS = "engine"
+CONVERTED = "universal"
 PROGRESS_FILE = "trainer.json"
 _HINT = "resume from another checkpoint of the same run and model"
 
@@ -58,17 +63,38 @@ def write(engine: Any, directory: Path, agreed: Callable[[bool], bool], *, train
         )
 
 
-def read(engine: Any, directory: Path, *, trained_only: bool) -> None:
-    """Read this rank's part."""
-    path = directory / PARTS
+def read(engine: Any, directory: Path, *, trained_only: bool, converted: bool = False) -> None:
+    """Read this rank's part, or its part of what `convert` made."""
+    tag = CONVERTED if converted else PARTS
+    path, before = directory / tag, engine._config.load_universal_checkpoint
+    engine._config.load_universal_checkpoint = converted
     try:
         loaded, _ = engine.load_checkpoint(
-            str(directory), tag=PARTS, load_module_strict=not trained_only, load_lr_scheduler_states=False
+            str(directory), tag=tag, load_module_strict=not trained_only, load_lr_scheduler_states=False
         )
     except (OSError, RuntimeError, KeyError, AssertionError) as error:
         raise CheckpointError(f"{path} cannot be read: {type(error).__name__}: {error}", hint=_HINT) from error
+    finally:
+        engine._config.load_universal_checkpoint = before
     if loaded is None:
         raise CheckpointError(f"{path} has no part for this process", hint=_HINT)
+
+
+def convert(directory: Path) -> None:
+    """Put the parts together, weight by weight, so that another number of processes can read them; one rank does. It
+    takes as much room as the parts."""
+    target, aside = directory / CONVERTED, directory / f".partial-{CONVERTED}"
+    if target.exists():
+        return
+    shutil.rmtree(aside, ignore_errors=True)
+    command = [sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--inject_missing_state"]
+    workers = ["--num_extract_workers", "1", "--num_merge_workers", "1"]
+    folders = ["--input_folder", str(directory / PARTS), "--output_folder", str(aside)]
+    done = subprocess.run([*command, *workers, *folders], capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise CheckpointError(f"{directory / PARTS} cannot be put together: {reason}", hint=_HINT)
+    aside.rename(target)
 
 
 def write_progress(directory: Path, progress: Progress) -> None:
@@ -95,11 +121,6 @@ def read_progress(directory: Path, now: Progress) -> Progress:
 
 
 def _require_same(path: Path, then: Progress, now: Progress) -> None:
-    if then.world_size != now.world_size:
-        raise CheckpointError(
-            f"{path} is of a run with {then.world_size} processes, in as many parts, and this one has {now.world_size}",
-            hint=f"resume with {then.world_size} processes in all, or start a new run from an exported model",
-        )
     for name, before, setting in (
         ("stage", then.stage, "trainer.options.stage"),
         ("precision", then.precision, "trainer.precision and trainer.options.fp16"),

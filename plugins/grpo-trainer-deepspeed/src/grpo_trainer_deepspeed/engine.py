@@ -9,17 +9,20 @@ Checkpoints are `checkpoint.py`'s; copies of the weights for generation and expo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from grpo_core.backends import TrainerSettings
+from grpo_core.errors import Problem, RecipeError
 from grpo_core.training import PolicyModule
 from grpo_trainer_deepspeed.adamw import make_adamw
 
-__all__ = ["Engine", "make_engine", "make_reference", "whole"]
+__all__ = ["Engine", "make_engine", "make_reference", "plain_head", "whole", "whole_together"]
 
 
 class Engine:
@@ -86,7 +89,8 @@ def make_engine(
     """Spread the policy's weights as the configuration says, and make its optimiser; `on_cpu` is DeepSpeed's own."""
     adamw = make_adamw(policy.parameters(), settings, on_cpu=on_cpu)
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-    engine, *_ = deepspeed.initialize(model=policy, model_parameters=trained, optimizer=adamw, config=config)
+    with redirect_stdout(io.StringIO()):  # one of its optimisers prints how much memory is used, each time it looks
+        engine, *_ = deepspeed.initialize(model=policy, model_parameters=trained, optimizer=adamw, config=config)
     _keep_head_gathered(deepspeed, policy, config)
     return Engine(engine, adamw, settings, world_size=deepspeed.comm.get_world_size())
 
@@ -98,6 +102,21 @@ def make_reference(deepspeed: Any, policy: PolicyModule, config: Mapping[str, An
     return engine
 
 
+def plain_head(model: Any) -> Callable[[Tensor], Tensor]:
+    """What computes logits in stage 3: the head without DeepSpeed seeing how often it is called. Raises `RecipeError`
+    for a head that is made of several modules."""
+    head = model.get_output_embeddings()
+    if any(head.children()):
+        problem = Problem(
+            path="trainer.lora",
+            message="in stage 3 the head can neither have an adapter nor be trained beside one; leave it out, or set "
+            "trainer.options.stage to 2",
+        )
+        raise RecipeError([problem])
+    forward: Callable[[Tensor], Tensor] = head.forward
+    return forward
+
+
 def whole(tensor: Tensor) -> Tensor:
     """The whole of a weight that may be spread, in memory of its own then; called by all ranks together."""
     if not hasattr(tensor, "ds_id"):
@@ -106,6 +125,19 @@ def whole(tensor: Tensor) -> Tensor:
 
     with deepspeed.zero.GatheredParameters([tensor]):
         return tensor.detach().clone()
+
+
+@contextmanager
+def whole_together(weights: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Inside, weights that may be spread are whole, on all ranks; for few of them."""
+    spread = [weight for weight in weights if hasattr(weight, "ds_id")]
+    if not spread:
+        yield
+        return
+    import deepspeed
+
+    with deepspeed.zero.GatheredParameters(spread):
+        yield
 
 
 def _keep_head_gathered(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> None:

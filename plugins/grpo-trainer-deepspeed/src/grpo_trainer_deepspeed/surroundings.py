@@ -7,10 +7,10 @@ it, for DeepSpeed does without none.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,9 +22,8 @@ from grpo_core.backends import BackendContext
 __all__ = ["prepare"]
 
 
-def prepare(device: torch.device, context: BackendContext, *, fp16: bool) -> tuple[Any, Callable[[], None]]:
-    """The imported `deepspeed`, and what undoes the preparations that last. Raises `TrainerError` for `fp16` where the
-    device has none."""
+def prepare(device: torch.device, context: BackendContext, *, fp16: bool) -> Any:
+    """The imported `deepspeed`. Raises `TrainerError` for `fp16` where the device has none."""
     # Both are read when it is imported, or at each engine: srun sets neither.
     os.environ["DS_ACCELERATOR"] = device.type
     os.environ["LOCAL_RANK"] = str(context.local_rank)
@@ -42,11 +41,12 @@ def prepare(device: torch.device, context: BackendContext, *, fp16: bool) -> tup
         # A kernel for sums through shared memory, which would be compiled at the first start. It needs a compiler, and
         # gloo sums as well.
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    is_ours = not dist.is_initialized()
-    if is_ours:
+    if not dist.is_initialized():
+        # It stays until the process ends: DeepSpeed keeps groups made of it for the next engine.
+        atexit.register(_forget_group)
         dist.init_process_group(_backend(device), store=dist.HashStore(), rank=0, world_size=1)  # type: ignore[attr-defined]
     deepspeed.init_distributed(dist_backend=_backend(device), auto_mpi_discovery=False, verbose=False)
-    return deepspeed, _forget_group if is_ours else _nothing
+    return deepspeed
 
 
 def _backend(device: torch.device) -> str:
@@ -54,10 +54,6 @@ def _backend(device: torch.device) -> str:
 
 
 def _forget_group() -> None:
-    """An engine in the same process may have ended it already."""
+    """A rollout engine in the same process may have ended it already."""
     if dist.is_initialized():
         dist.destroy_process_group()
-
-
-def _nothing() -> None:
-    """The run ends its own process group."""
