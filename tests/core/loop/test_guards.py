@@ -50,6 +50,7 @@ def test_an_engine_that_drifts_in_the_middle_of_a_run_is_found_by_the_metrics_of
     within = step_report(**{"sampler/gap_mean": 2e-6, "sampler/gap_max": 1e-5})
     check_gap_of(within, 1e-3)
     check_gap_of(step_report(), 1e-3)  # nobody had an advantage, so nothing was forwarded
+    check_gap_of(step_report(**{"sampler/gap_mean": 0.5, "sampler/gap_max": 1.0, "sampler/staleness_max": 1.0}), 1e-3)
     with pytest.raises(RolloutError, match=r"0\.0123 nats a token on average, 0\.5 at most, where 0\.001 are allowed"):
         check_gap_of(step_report(**{"sampler/gap_mean": 0.0123, "sampler/gap_max": 0.5}), 1e-3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -31,12 +31,14 @@ def request(number: int = 1, *, n: int = 2, prompt_ids: tuple[int, ...] = PROMPT
     )
 
 
-def context(model: Path, run_dir: Path, *, lora: bool = False, **more: Any) -> BackendContext:
+def context(
+    model: Path, run_dir: Path, *, lora: bool = False, max_staleness: Literal[0, 1] = 0, **more: Any
+) -> BackendContext:
     """What a backend is told of a run."""
     return BackendContext(
         run_dir=run_dir,
         model=ModelSettings(path=str(model)),
-        rollout=RolloutSettings(),
+        rollout=RolloutSettings(max_staleness=max_staleness),
         trainer=TrainerSettings(lora=LoraSettings(rank=4) if lora else None),
         objective=ObjectiveSettings(),
         total_updates=1,

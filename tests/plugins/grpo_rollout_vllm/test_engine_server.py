@@ -16,10 +16,10 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from grpo_core.loop.rollout import generate
-from tests.integration.runs import completions_of, grpoctl
+from tests.integration.runs import completions_of, grpoctl, metrics_of
 from tests.plugins.grpo_rollout_vllm.making import request, rollout
 from tests.plugins.grpo_rollout_vllm.real_server import RealServer, make_served_model
-from tests.plugins.grpo_rollout_vllm.workplace import check_gaps, make_place, run_arguments
+from tests.plugins.grpo_rollout_vllm.workplace import FP32_GAP_NATS, check_gaps, make_place, run_arguments
 
 pytestmark = [
     pytest.mark.engines,
@@ -80,6 +80,17 @@ def test_two_ranks_draw_what_one_draws(server: RealServer, place: Path) -> None:
     assert [row["completion"] for row in completions_of(place / "two")] == [
         row["completion"] for row in completions_of(place / "server")
     ]
+
+
+def test_a_step_ahead_generates_while_the_trainer_updates(server: RealServer, place: Path) -> None:
+    limits = ("--set", "rollout.max_staleness=1", "--set", "rollout.max_gap_nats=0.3", "--nproc-per-node", "2")
+    command = [sys.executable, "-m", "grpo_core", *arguments(server, "ahead", *limits)]
+    subprocess.run(command, cwd=place, check=True, timeout=300)
+    rows = metrics_of(place / "ahead")
+    assert [row["sampler/staleness_max"] for row in rows] == [0.0, 1.0, 1.0, 1.0]
+    assert float(str(rows[0]["sampler/gap_max"])) < FP32_GAP_NATS
+    first = [row["completion"] for row in completions_of(place / "ahead") if row["step"] == 1]
+    assert first == [row["completion"] for row in completions_of(place / "server") if row["step"] == 1]
 
 
 def test_a_missed_update_makes_the_comparison_fail(server: RealServer, place: Path) -> None:

@@ -33,7 +33,10 @@ def check_sampler_gap(batch: TrainBatch, stats: TokenStats, max_gap_nats: float,
 
 
 def check_gap_of(report: StepReport, max_gap_nats: float) -> None:
-    """The same for a step that was made, by its metrics: an engine can miss an update in the middle of a run."""
+    """The same for a step that was made, by its metrics: an engine can miss an update in the middle of a run. A step of
+    completions that are meant to be of older weights tells nothing."""
+    if report.metrics.get("sampler/staleness_max"):
+        return
     mean, largest = report.metrics.get("sampler/gap_mean"), report.metrics.get("sampler/gap_max")
     if mean is not None and largest is not None and not mean <= max_gap_nats:
         raise _apart(report.step, mean, largest, "", max_gap_nats)

@@ -12,7 +12,7 @@ from grpo_core.data.samples import DATASET_COLUMN
 from grpo_core.loop.timing import Clock
 from grpo_core.types import ScoredGroup, UpdateReport
 
-__all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "throughput"]
+__all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "staleness", "throughput"]
 
 _SUMMED = frozenset({"trainer/tokens", "trainer/micro_batches", "trainer/skipped_sequences"})
 
@@ -43,6 +43,15 @@ def completion_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float]:
     if finished:
         values["completions/finished_length_mean"] = statistics.fmean(finished)
     return values
+
+
+def staleness(scored: Sequence[ScoredGroup], version: int) -> dict[str, float]:
+    """How many updates behind the weights of the completions are, where these are drawn ahead; empty elsewhere than on
+    rank 0, which has them."""
+    behind = [version - completion.policy_version for one in scored for completion in one.group.completions]
+    if not behind:
+        return {}
+    return {"sampler/staleness_mean": statistics.fmean(behind), "sampler/staleness_max": float(max(behind))}
 
 
 def merge_updates(updates: Sequence[UpdateReport]) -> dict[str, float | None]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+from grpo_core.loop.ahead import Ahead
 from grpo_core.loop.prepare import Prepared
+from grpo_core.loop.rollout import generate
 from grpo_core.loop.weights import WeightSync
 from grpo_core.plugins.targets import build_target
 from grpo_core.protocols import RolloutBackend, TrainerBackend
@@ -41,6 +44,8 @@ class Parts:
     """From trainer to rollout."""
     ranks: Ranks = ALONE
     """The processes that train together."""
+    ahead: Ahead | None = None
+    """Draws a step's completions during the one before; None: it does not."""
 
 
 @contextmanager
@@ -53,6 +58,9 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks
         stack.callback(trainer.close)
         rollout = cast(RolloutBackend, build_component(plan.rollout, context))
         stack.callback(rollout.close)
+        ahead = None
+        if plan.recipe.rollout.max_staleness:
+            ahead = Ahead(lambda requests: tuple(generate(rollout, requests)))
         yield Parts(
             plan=plan,
             run_dir=run_dir,
@@ -60,9 +68,17 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks
             scorer=scorer,
             rollout=rollout,
             trainer=trainer,
-            weights=WeightSync(trainer, rollout, plan.weights_route),
+            weights=WeightSync(trainer, rollout, plan.weights_route, partial(_settle, ahead, ranks)),
             ranks=ranks,
+            ahead=ahead,
         )
+
+
+def _settle(ahead: Ahead | None, ranks: Ranks) -> None:
+    """Wait until no rank draws."""
+    if ahead is not None:
+        ahead.settle()
+        ranks.gather(None)
 
 
 @contextmanager

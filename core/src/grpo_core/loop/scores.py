@@ -6,7 +6,7 @@ rank 0, with everything, and its outcomes go back to whoever trains on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
@@ -20,7 +20,7 @@ from grpo_core.reward.binding import RunValues
 from grpo_core.reward.scoring import ALL_SCOPES, Scoring
 from grpo_core.types import Completion, LogprobSpace, Outcome, RolloutGroup, RolloutRequest, ScoredGroup
 
-__all__ = ["Scored", "bring_together", "roll_and_score"]
+__all__ = ["Scored", "bring_together", "part_of", "roll_and_score", "score"]
 
 Scored = Mapping[Piece, ScoredGroup]
 """What this rank drew."""
@@ -29,12 +29,29 @@ Value = TypeVar("Value")
 
 def roll_and_score(parts: Parts, requests: Sequence[RolloutRequest], moment: RunValues, clock: Clock) -> Scored:
     """Draw and score this rank's share of the requests, each group scored as it arrives."""
-    shares = deal(len(requests), requests[0].n, parts.ranks.world_size)
-    asked = {piece: _part(requests[piece.place], piece) for piece in shares[parts.ranks.rank]}
-    wide = _wide_scopes(parts, shares, requests[0].n)
+    asked = part_of(parts, requests)
+    return score(parts, requests, asked, generate(parts.rollout, list(asked.values())), moment, clock)
+
+
+def part_of(parts: Parts, requests: Sequence[RolloutRequest]) -> Mapping[Piece, RolloutRequest]:
+    """This rank's share of the requests."""
+    mine = deal(len(requests), requests[0].n, parts.ranks.world_size)[parts.ranks.rank]
+    return {piece: _part(requests[piece.place], piece) for piece in mine}
+
+
+def score(
+    parts: Parts,
+    requests: Sequence[RolloutRequest],
+    asked: Mapping[Piece, RolloutRequest],
+    groups: Iterable[RolloutGroup],
+    moment: RunValues,
+    clock: Clock,
+) -> Scored:
+    """Score the groups that answer this rank's share, `asked`, each as it arrives."""
+    wide = _wide_scopes(parts, deal(len(requests), requests[0].n, parts.ranks.world_size), requests[0].n)
     scoring = _begin(parts, moment, ALL_SCOPES - wide)
     with clock("rollout"):
-        for group in generate(parts.rollout, list(asked.values())):
+        for group in groups:
             scoring.add(group)
     with clock("score"):
         by_request = {id(one.group.request): one for one in scoring.finish(watched=False)}

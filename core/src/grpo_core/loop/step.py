@@ -8,20 +8,22 @@ function of (seed, step), so a step does not care what ran before it in this pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from grpo_core.advantage.estimate import Estimate, estimate
 from grpo_core.loop import batches, metrics
+from grpo_core.loop.ahead import Asked
 from grpo_core.loop.batches import Share
 from grpo_core.loop.facts import Known, learn
 from grpo_core.loop.parts import Parts
-from grpo_core.loop.rollout import step_requests
-from grpo_core.loop.scores import bring_together, roll_and_score
+from grpo_core.loop.rollout import generate, step_requests
+from grpo_core.loop.scores import bring_together, part_of, score
 from grpo_core.loop.timing import Clock
 from grpo_core.reward.binding import RunValues
 from grpo_core.reward.metrics import reward_metrics, task_metrics
-from grpo_core.types import ScoredGroup, StepReport, UpdateReport
+from grpo_core.types import RolloutGroup, ScoredGroup, StepReport, UpdateReport
 
 __all__ = ["StepResult", "run_step"]
 
@@ -34,6 +36,8 @@ class StepResult:
     """For observers and records."""
     version: int
     """Optimiser updates so far."""
+    data: Mapping[str, Any]
+    """Where the data stands after it, for a checkpoint."""
 
 
 def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_gap: bool) -> StepResult:
@@ -42,10 +46,9 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     `check_gap` compares trainer and engine before anything is updated: asked for on the first step of a process.
     """
     clock = Clock(parts.ranks)
-    with clock("weights"):
-        parts.weights.to(version)
-    requests = step_requests(parts.plan, parts.prepared.feed.take(step), seed=parts.plan.recipe.run.seed, step=step)
-    mine = roll_and_score(parts, requests, moment_of(parts, step, total_steps), clock)
+    asked, groups = draw(parts, step, total_steps, version, clock)
+    requests = asked.requests
+    mine = score(parts, requests, asked.mine, groups, moment_of(parts, step, total_steps), clock)
     with clock("gather"):
         known = learn(parts.ranks, mine)
         parts.scorer.failures.look(known.groups, samples=[request.sample for request in requests], step=step)
@@ -58,7 +61,37 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     with clock("update"):
         updates = [parts.trainer.update(part) for part in batches.updates_of(parts.plan.recipe, known, share)]
     report = make_report(parts, step, total_steps, scored, estimated, updates, clock)
-    return StepResult(report=report, version=version + len(updates))
+    if parts.ahead is not None:
+        report = replace(report, metrics={**report.metrics, **metrics.staleness(scored, version)})
+    return StepResult(report=report, version=version + len(updates), data=asked.data)
+
+
+def draw(parts: Parts, step: int, total_steps: int, version: int, clock: Clock) -> tuple[Asked, Iterable[RolloutGroup]]:
+    """What the step asks, and the groups: as they come, with the newest weights; or, drawn ahead, all of them, while
+    those of the next step are on their way."""
+    if parts.ahead is None:
+        with clock("weights"):
+            parts.weights.to(version)
+        asked = ask(parts, step)
+        return asked, generate(parts.rollout, list(asked.mine.values()))
+    if not parts.ahead.has_begun(step):
+        with clock("weights"):
+            parts.weights.to(version)
+        parts.ahead.begin(step, ask(parts, step))
+    with clock("rollout"):
+        asked, groups = parts.ahead.take(step)
+    with clock("weights"):
+        parts.weights.to(version)
+    if step < total_steps:
+        parts.ahead.begin(step + 1, ask(parts, step + 1))
+    return asked, groups
+
+
+def ask(parts: Parts, step: int) -> Asked:
+    """The prompts of a step as requests, and this rank's share of them."""
+    feed, seed = parts.prepared.feed, parts.plan.recipe.run.seed
+    requests = step_requests(parts.plan, feed.take(step), seed=seed, step=step)
+    return Asked(requests=requests, mine=part_of(parts, requests), data=feed.state())
 
 
 def moment_of(parts: Parts, step: int, total_steps: int) -> RunValues:

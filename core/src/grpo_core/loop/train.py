@@ -146,7 +146,7 @@ def run_steps(
             step=step,
             version=result.version,
             zero_reward_steps=guard.streak,
-            data=parts.prepared.feed.state(),
+            data=dict(result.data),
         )
         report = judged(parts, watch, result.report) if ranks.is_first else result.report
         if evaluation_due(parts, step):

@@ -89,7 +89,8 @@ class RolloutSpec(ComponentSpec):
     kind: ClassVar[Kind] = "rollout"
 
     capabilities: frozenset[str] = frozenset()
-    """`weights:shared` (reads the trainer's own module), `weights:stream` (loads named tensors), `images`, `lora`."""
+    """`weights:shared` (reads the trainer's own module), `weights:stream` (loads named tensors), `overlaps`
+    (can generate while the trainer computes, from another thread), `images`, `lora`."""
     serve: str | None = None
     """`pkg.mod:attr` of a function `serve(model, *, host, port, arguments) -> int` that runs the engine as a server
     until it ends, for `grpoctl rollout`; None: the backend has no server."""

@@ -59,6 +59,7 @@ def resolve(
     route = _weights_route(rollout, trainer, found)
     trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
     _check_lora(recipe, trainer, found)
+    _check_staleness(recipe, rollout, found)
     _check_names(recipe, rewards, found)
     if found.problems or rollout is None or trainer is None or route is None:
         raise RecipeError(found.problems)
@@ -176,6 +177,15 @@ def _check_lora(recipe: Recipe, trainer: PlannedComponent | None, found: Problem
         found.add("trainer.lora", f"'{trainer.name}' has no LoRA; choose a trainer with the capability `lora`")
     for finding in missing_extras(recipe):
         found.add(dotted(finding.path), finding.message)
+
+
+def _check_staleness(recipe: Recipe, rollout: PlannedComponent | None, found: Problems) -> None:
+    if recipe.rollout.max_staleness and rollout is not None and "overlaps" not in rollout.capabilities:
+        found.add(
+            "rollout.max_staleness",
+            f"'{rollout.name}' cannot generate while the trainer computes; leave it at 0, or choose a rollout backend "
+            "with the capability `overlaps`",
+        )
 
 
 def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: Problems) -> None:

@@ -171,6 +171,9 @@ class RolloutSettings(Section):
     """Makes tokens that already occurred less likely; 1: off."""
     stop: tuple[str, ...] = ()
     """Texts that end a completion."""
+    max_staleness: Literal[0, 1] = 0
+    """How many steps completions may be behind. 0: they are drawn with the newest weights. 1: those of the next step
+    are drawn while this one's update is computed, by an engine that runs outside the trainer's processes."""
     max_gap_nats: float = Field(default=0.3, gt=0)
     """The run stops when trainer and engine give the drawn tokens of a step log-probabilities that differ by more than
     this on average: another template, shifted positions or stale weights. Rounding in bf16 stays below 0.05; in fp32 on

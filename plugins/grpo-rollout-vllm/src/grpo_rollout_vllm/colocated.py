@@ -39,6 +39,11 @@ class ColocatedRollout:
 
     def __init__(self, options: VllmRolloutOptions, context: BackendContext) -> None:
         """Start the engine, without weights; called by all ranks together."""
+        if context.rollout.max_staleness:
+            raise RolloutError(
+                "rollout.max_staleness is 1, and an engine in the trainer's processes cannot generate while these compute",
+                hint="leave it at 0, or use servers: rollout.options.mode=server",
+            )
         self._context = context
         self._on_gpu = torch.cuda.is_available()
         self._sleeps = options.sleep and self._on_gpu

@@ -15,6 +15,6 @@ def grpo_rollout_backends() -> Iterable[RolloutSpec]:
         summary="Completions from vLLM servers (`grpoctl rollout`)",
         target="grpo_rollout_vllm.backend:make",
         options="grpo_rollout_vllm.options:VllmRolloutOptions",
-        capabilities=frozenset({"weights:stream"}),
+        capabilities=frozenset({"overlaps", "weights:stream"}),
         serve="grpo_rollout_vllm.serve:serve",
     )
