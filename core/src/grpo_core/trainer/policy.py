@@ -77,7 +77,7 @@ class PolicyModule(nn.Module):
             raise TrainerError(
                 f"{type(self.model).__name__} needs its own forward for its logits, sequence by sequence, and weights "
                 "that are spread over ranks must be forwarded alike on all of them",
-                hint="train it with all weights on every rank; with the torch trainer that is trainer.options.sharding none",
+                hint="train it with all weights on every rank (torch trainer: trainer.options.sharding none)",
             )
         self.path = "plain"
         return self._plain(inputs, temperature, with_entropy_grad, raw)
