@@ -84,11 +84,25 @@ def _is_ready(url: str) -> bool:
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:
-    """Leave no process behind: vLLM's engine and workers are in the server's session."""
+    """Leave no process behind: vLLM's engine and workers are in the server's session. They get a moment to remove what
+    they share in memory."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(_GRACE_S)
-    try:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGTERM)
+    until = time.monotonic() + _GRACE_S
+    while _lives(server) and time.monotonic() < until:
+        time.sleep(_TICK_S / 5)
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
     server.wait()
+
+
+def _lives(server: subprocess.Popen[bytes]) -> bool:
+    """Whether any process of its session is left."""
+    server.poll()
+    try:
+        os.killpg(server.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
