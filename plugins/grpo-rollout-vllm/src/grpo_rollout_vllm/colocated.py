@@ -41,7 +41,7 @@ class ColocatedRollout:
         """Start the engine, without weights; called by all ranks together."""
         if context.rollout.max_staleness:
             raise RolloutError(
-                "rollout.max_staleness is 1, and an engine in the trainer's processes cannot generate while they compute",
+                "rollout.max_staleness is 1, and an engine in the trainer's processes cannot generate meanwhile",
                 hint="leave it at 0, or use servers: rollout.options.mode=server",
             )
         self._context = context
