@@ -70,3 +70,14 @@ def test_what_serves_must_be_a_target(tmp_path: Path) -> None:
     ran = grpoctl(tmp_path, "rollout", *plugin(tmp_path, "acme", serve='"here"'), "--model", "m", code=3)
     assert "serve" in ran.stderr
     assert "pkg.mod:attr" in ran.stderr
+
+
+def test_the_model_may_be_that_of_a_recipe(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("model: ./folder\n", encoding="utf-8")
+    (tmp_path / "none.yaml").write_text("summary: nothing\n", encoding="utf-8")
+    flags = plugin(tmp_path, "acme")
+    ran = grpoctl(tmp_path, "rollout", *flags, "--recipe", "mine.yaml", code=7)
+    assert ran.stdout.startswith(f"{tmp_path / 'folder'} at")
+    for arguments in ((), ("--recipe", "none.yaml")):
+        refused = grpoctl(tmp_path, "rollout", *flags, *arguments, code=2)
+        assert "there is no model to serve\n  give one with --model" in refused.stderr

@@ -5,6 +5,7 @@ What the server is and does is the backend's; this finds it and hands over.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -27,7 +28,12 @@ def register(app: typer.Typer) -> None:
 
 def rollout(
     context: typer.Context,
-    model: Annotated[str, typer.Option("--model", metavar="PATH", help="Folder in Hugging Face layout, or hub id.")],
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PATH", help="Folder in Hugging Face layout, or hub id.")
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", metavar="FILE|NAME", help="Serve the model of a recipe.")
+    ] = None,
     backend: Annotated[
         str | None,
         typer.Option("--rollout", metavar="NAME", help="Rollout backend. Default: the only one that has a server."),
@@ -39,9 +45,25 @@ def rollout(
     """Serve a model for the rollouts of runs elsewhere. Options that are not listed here are the engine's own."""
     from grpo_core.plugins.targets import load_target
 
+    path = _model(model, recipe, plugin)
     entry = _serving(load_plugins(plugin).catalog, backend)
     serve = cast("RolloutServer", load_target(str(_spec(entry).serve)))
-    raise typer.Exit(serve(model, host=host, port=port, arguments=context.args))
+    raise typer.Exit(serve(path, host=host, port=port, arguments=context.args))
+
+
+def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> str:
+    """The model that is given, or else the recipe's."""
+    if given is not None:
+        return given
+    found = None
+    if recipe is not None:
+        from grpo_core.cli.planning import gather
+
+        section = gather(recipe, {"plugin": plugin}).values.get("model")
+        found = section.get("path") if isinstance(section, dict) else section
+    if not isinstance(found, str):
+        raise UsageError("there is no model to serve", hint="give one with --model, or a --recipe that has one")
+    return found
 
 
 def _serving(catalog: Catalog, name: str | None) -> Entry:
