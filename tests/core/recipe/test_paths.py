@@ -43,6 +43,22 @@ def test_a_folder_beside_the_recipe_may_be_the_model(tmp_path: Path) -> None:
     assert anchor({"model": {"path": "tiny"}}, tmp_path)[0] == {"model": {"path": str(tmp_path / "tiny")}}
 
 
+@pytest.mark.parametrize("name", ["final", "m/final", "runs/m/final", "runs/m/final/adapter", "my runs/final"])
+def test_a_folder_that_is_there_is_meant_whatever_the_number_of_its_parts(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    written = {"model": {"path": name}, "trainer": {"lora": {"adapter": name}}}
+    there = str(tmp_path / name)
+    assert anchor(written, tmp_path) == ({"model": {"path": there}, "trainer": {"lora": {"adapter": there}}}, [])
+
+
+def test_two_parts_whose_first_is_a_folder_here_are_no_id_of_the_hub(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    _, faults = anchor({"model": {"path": "m/fnal"}}, tmp_path)
+    hint = "If the model of the hub is meant, write hf:m/fnal."
+    assert faults == [(("model", "path"), f"'m/fnal': the folder {tmp_path / 'm'} has no 'fnal'. {hint}")]
+    assert anchor({"model": {"path": "hf:m/fnal"}}, tmp_path) == ({"model": {"path": "m/fnal"}}, [])
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

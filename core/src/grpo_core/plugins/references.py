@@ -3,13 +3,14 @@
     name            countdown            grpo-rewards-math/countdown
     object          ./mine.py:brevity    pkg.mod:attr
     hub             hf:owner/name        ms:owner/name
-    path            ./rows.jsonl         /data/rows        ~/rows        rows.parquet
+    path            ./rows.jsonl         /data/rows        ~/rows        rows.parquet    runs/demo/final
 
 Any of them may go on with details, `?subset=main&split=train`, and a number of rows, `#50000`. In paths and details
 the signs `#`, `?`, `&` and `%` are written `%23`, `%3F`, `%26` and `%25`; and a comma `%2C` where commas separate.
 
 A bare `owner/name` reads as a name: `Catalog.find` tells whether it is a registered `dist/name`, and where it is not,
-it is a Hugging Face id. Nothing is looked up here, on disk or anywhere else.
+it is a Hugging Face id. With more slashes, or with other signs, it can be neither, and is a path. Nothing is looked up
+here, on disk or anywhere else.
 """
 
 from __future__ import annotations
@@ -166,8 +167,9 @@ def _parse_body(body: str, text: str, base: Path | None) -> tuple[Form, str, Lit
         return "path", _absolute(body, base, text), None
     if _NAME.fullmatch(body):
         return "name", body, None
-    hint = f"A path begins with a dot: ./{body}." if "/" in body else "Names have letters, digits, '_', '-' and '.'."
-    raise UsageError(f"'{text}' is not a reference", hint=hint)
+    if "/" in body:
+        return "path", _absolute(body, base, text), None
+    raise UsageError(f"'{text}' is not a reference", hint="Names have letters, digits, '_', '-' and '.'.")
 
 
 def _parse_colon(body: str, text: str) -> tuple[Form, str, Literal["hf", "ms"] | None]:

@@ -102,8 +102,17 @@ def _anchored_model(reference: Reference, base: Path) -> str:
         raise UsageError(
             f"'{reference.text}': ModelScope models are not loaded by id", hint="Download it and give its folder."
         )
-    is_folder = reference.form == "name" and (base / reference.value).is_dir()
-    return os.path.abspath(base / reference.value) if is_folder else reference.value
+    if reference.form != "name":
+        return reference.value
+    local = Path(os.path.abspath(base / reference.value))
+    if local.exists():
+        return str(local)
+    if reference.may_be_hub_id and local.parent.is_dir():
+        raise UsageError(
+            f"'{reference.text}': the folder {local.parent} has no '{local.name}'",
+            hint=f"If the model of the hub is meant, write hf:{reference.value}.",
+        )
+    return reference.value
 
 
 def _text_file(text: str, base: Path) -> Path | None:
