@@ -135,6 +135,8 @@ def test_each_of_several_processes_has_a_share_of_the_completions() -> None:
 
 def test_shards_keep_an_nth_of_what_lasts_and_gather_the_weights_for_the_rollout() -> None:
     plan = _with_options(_plan(precision="bf16"), "trainer", {"sharding": "full"})
+    trainer = plan.trainer.model_copy(update={"options_model": "grpo_core.trainer.options:TorchTrainerOptions"})
+    plan = plan.model_copy(update={"trainer": trainer})
     parts = estimate_memory(plan, _SHAPE, longest_prompt=4, ranks=4).parts
     assert (parts["weights"], parts["masters"], parts["optimiser"]) == (1000, 0, 2000)
     assert (parts["gradients"], parts["gathered weights"]) == (1000, 2000)

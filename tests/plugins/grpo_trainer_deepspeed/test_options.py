@@ -55,6 +55,23 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], sa
         DeepSpeedOptions(**options)
 
 
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        ({"stage": 0}, {}),
+        ({"stage": 1}, {"masters": 0.25, "optimiser": 0.25}),
+        ({"stage": 2, "offload_optimizer": True}, {"masters": 0.0, "optimiser": 0.0, "gradients": 0.25}),
+        (
+            {"stage": 3, "offload_parameters": True},
+            dict.fromkeys(("masters", "optimiser", "gradients"), 0.25)
+            | {"weights": 0.0, "reference": 0.0, "gathered weights": 1.0},
+        ),
+    ],
+)
+def test_the_estimate_of_memory_hears_what_a_rank_keeps(options: dict[str, Any], shares: dict[str, float]) -> None:
+    assert DeepSpeedOptions(**options).memory_shares(4, 2) == shares
+
+
 def test_the_page_names_every_option() -> None:
     page = (Path(__file__).parents[3] / "docs" / "engines.md").read_text(encoding="utf-8")
     section = page.split("## DeepSpeed training")[1]

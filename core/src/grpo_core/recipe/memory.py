@@ -14,8 +14,9 @@ adapters, which come on top of P):
     activations  17 M H L b; with gradient checkpointing M H L b + 17 M H b
     logits       3 · 4 C V: a chunk, in fp32, with two temporaries of its size
 
-Of N ranks each has a share of the sequences. With `sharding: full` of the torch trainer each keeps an N-th of weights
-(in fp32, which are the masters), gradients, optimiser and reference, and gathers the weights, P b, for the rollout.
+Of N ranks each has a share of the sequences. What a rank keeps of the rest is the trainer's to say: its options may
+have a method `memory_shares`, which gives a share for each of these names, and for `gathered weights`, the P b that are
+made whole for the rollout.
 
 Activations are those of a transformer layer whose attention does not keep its scores: Korthikanti et al. 2022,
 arXiv 2205.05198, §4.1, 34 bytes for each 2-byte value of hidden state. Weights, masters, optimiser and
@@ -24,8 +25,11 @@ reference stay; the KV cache lives during the rollout; gradients, activations an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.plan import LaunchPlan
 
 __all__ = ["MemoryEstimate", "ModelShape", "estimate_memory", "mebibytes", "shape_of"]
@@ -98,11 +102,13 @@ def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int,
     lasting = _lasting(plan, shape)
     rollout = {"KV cache": _kv_cache(plan, shape, longest_prompt, completions)}
     update = _update(plan, shape, longest_prompt, completions)
-    if ranks > 1 and plan.trainer.options.get("sharding") == "full":
+    shares = _shares(plan, ranks)
+    if "gathered weights" in shares:
         rollout["gathered weights"] = lasting["weights"]
-        masters = 4 * (shape.parameters + (shape.adapter or 0))
-        lasting = {name: size // ranks for name, size in {**lasting, "weights": masters, "masters": 0}.items()}
-        update["gradients"] = 4 * shape.trained // ranks
+    lasting, rollout, update = (
+        {name: round(size * shares.get(name, 1.0)) for name, size in parts.items()}
+        for parts in (lasting, rollout, update)
+    )
     return MemoryEstimate(
         parts={**lasting, **rollout, **update},
         peak=sum(lasting.values()) + max(sum(rollout.values()), sum(update.values())),
@@ -112,6 +118,16 @@ def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int,
 def mebibytes(size: int) -> str:
     """Bytes for people: `512 MiB`, `27.6 GiB`."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(1, round(size / 2**20))} MiB"
+
+
+def _shares(plan: LaunchPlan, ranks: int) -> Mapping[str, float]:
+    """What each of several ranks keeps of each kind of memory, by the trainer's options; all of what is not named."""
+    if plan.trainer.options_model is None:
+        return {}
+    model: Any = load_target(plan.trainer.options_model)
+    tell = getattr(model(**plan.trainer.options), "memory_shares", None)
+    shares: Mapping[str, float] = tell(ranks, _value_bytes(plan)) if tell else {}
+    return shares
 
 
 def _value_bytes(plan: LaunchPlan) -> int:

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["TorchTrainerOptions"]
 
+MASTER_BYTES = 4
+"""Of a master weight, in fp32."""
+
 
 class TorchTrainerOptions(BaseModel):
     """How the `torch` trainer uses its machine; none of it changes what is computed, save for rounding."""
@@ -23,3 +26,18 @@ class TorchTrainerOptions(BaseModel):
     numbers are spread over them (FSDP2), for models that do not fit; slower."""
     chunk_tokens: int | None = Field(default=None, ge=1)
     """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""
+
+    def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
+        """What one of `ranks` keeps of each kind of memory, as `recipe/memory.py` asks; `value_bytes` are those of a
+        weight."""
+        if self.sharding == "none" or ranks == 1:
+            return {}
+        backward = 0 if value_bytes == MASTER_BYTES else value_bytes  # scattered as soon as it is there
+        return {
+            "weights": MASTER_BYTES / value_bytes / ranks,  # what is spread is the masters
+            "masters": 0.0,
+            "gradients": MASTER_BYTES / (MASTER_BYTES + backward) / ranks,
+            "optimiser": 1.0 / ranks,
+            "reference": 1.0 / ranks,
+            "gathered weights": 1.0,
+        }

@@ -69,6 +69,17 @@ class DeepSpeedOptions(BaseModel):
         named = zero.get("stage") if isinstance(zero, dict) else None
         return named if named in (0, 1, 2, 3) else DEFAULT_STAGE
 
+    def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
+        """What one of `ranks` keeps of each kind of a GPU's memory, for core's estimate."""
+        stage, share = self.zero_stage, 1.0 / ranks
+        spread = ("masters", "optimiser"), ("gradients",), ("weights", "reference")
+        shares = {name: share for names in spread[:stage] for name in names}
+        if self.offload_optimizer:
+            shares |= {"masters": 0.0, "optimiser": 0.0}
+        if self.offload_parameters:
+            shares |= {"weights": 0.0, "reference": 0.0}
+        return shares | ({"gathered weights": 1.0} if stage == 3 else {})
+
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
