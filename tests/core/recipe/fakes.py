@@ -22,6 +22,17 @@ class BrevityOptions(BaseModel):
     limit: float = 1.0
 
 
+class PickyOptions(BaseModel):
+    """Options that do not go with everything else in a recipe."""
+
+    passes: int = 1
+
+    def contradictions(self, recipe: Recipe) -> list[tuple[str, str]]:
+        wanted = recipe.trainer.num_iterations
+        message = f"it is {self.passes}, and trainer.num_iterations says {wanted}"
+        return [] if self.passes == wanted else [("trainer.options.passes", message)]
+
+
 def brevity(completions: Sequence[str]) -> list[float]:
     return [float(len(text) < 200) for text in completions]
 
@@ -65,9 +76,17 @@ TRAINER = TrainerSpec(
 )
 HIDES_WEIGHTS = TrainerSpec(name="hidden", summary="", target=f"{HERE}:make", capabilities=frozenset({"weights:disk"}))
 
+PICKY = TrainerSpec(
+    name="picky",
+    summary="",
+    target=f"{HERE}:make",
+    options=f"{HERE}:PickyOptions",
+    capabilities=frozenset({"weights:stream"}),
+)
+
 SPECS: tuple[ComponentSpec | RecipeSpec, ...] = (
     *(BREVITY, TIMED, SUMS, SHAPES, HOMELESS),
-    *(ROLLOUT, STREAMS_ONLY, NEEDS_ENGINE, TRAINER, HIDES_WEIGHTS),
+    *(ROLLOUT, STREAMS_ONLY, NEEDS_ENGINE, TRAINER, HIDES_WEIGHTS, PICKY),
 )
 
 

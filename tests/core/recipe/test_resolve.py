@@ -188,3 +188,10 @@ def test_what_only_plugins_lack_ends_as_in_every_other_command(change: dict[str,
     with pytest.raises(RecipeError) as caught:
         resolve(recipe_of(**change), {}, host=fake_host())
     assert caught.value.exit_code == code
+
+
+def test_options_may_contradict_the_rest_of_the_recipe_when_it_is_planned() -> None:
+    fits = {"use": "picky", "options": {"passes": 2}, "num_iterations": 2}
+    assert _resolved(trainer=fits).trainer.options == {"passes": 2}
+    problems = _problems(recipe_of(trainer={**fits, "num_iterations": 3}), {"trainer.options.passes": "recipe.yaml:9"})
+    assert problems == ["trainer.options.passes: it is 2, and trainer.num_iterations says 3 (recipe.yaml:9)"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grpo_core.backends import TrainerSettings
+from grpo_core.backends import Recipe, TrainerSettings
 from grpo_core.errors import RecipeError
 from grpo_trainer_deepspeed.config import deepspeed_config, reference_config
 from grpo_trainer_deepspeed.options import DeepSpeedOptions
@@ -146,3 +146,16 @@ def test_a_reference_model_has_no_optimiser_to_offload() -> None:
     config = made(offload_optimizer=True, offload_parameters=True)
     assert reference_config(config)["zero_optimization"] == {"stage": 3, "offload_param": {"device": "cpu"}}
     assert "offload_optimizer" in config["zero_optimization"]
+
+
+def test_contradictions_are_found_when_the_run_is_planned() -> None:
+    settings = {"use": "deepspeed", "max_grad_norm": 0.5}
+    recipe = Recipe.model_validate({"model": "m", "dataset": "d", "rewards": ["r"], "trainer": settings})
+    options = DeepSpeedOptions(config={"gradient_clipping": 1.0})
+    assert list(options.contradictions(recipe)) == [
+        (
+            "trainer.options.config.gradient_clipping",
+            'it is 1.0, and trainer.max_grad_norm says 0.5; make them equal, or write "auto"',
+        )
+    ]
+    assert list(DeepSpeedOptions().contradictions(recipe)) == []

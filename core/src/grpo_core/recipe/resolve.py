@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from grpo_core import __version__
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.plugins.catalog import Catalog
 from grpo_core.plugins.host import PluginHost
 from grpo_core.plugins.specs import RewardSpec
+from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.checks import prompts_per_step
 from grpo_core.recipe.complaints import did_you_mean
 from grpo_core.recipe.components import find_component, plan_entry, plan_object
@@ -60,6 +61,8 @@ def resolve(
     trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
     _check_lora(recipe, trainer, found)
     _check_staleness(recipe, rollout, found)
+    _check_options(recipe, rollout, found)
+    _check_options(recipe, trainer, found)
     _check_names(recipe, rewards, found)
     if found.problems or rollout is None or trainer is None or route is None:
         raise RecipeError(found.problems)
@@ -186,6 +189,16 @@ def _check_staleness(recipe: Recipe, rollout: PlannedComponent | None, found: Pr
             f"'{rollout.name}' cannot generate while the trainer computes; leave it at 0, or choose a rollout backend "
             "with the capability `overlaps`",
         )
+
+
+def _check_options(recipe: Recipe, component: PlannedComponent | None, found: Problems) -> None:
+    """What options contradict in the rest of the recipe; their model says so, where it has a method for it."""
+    if component is None or component.options_model is None:
+        return
+    model: Any = load_target(component.options_model)
+    contradictions = getattr(model(**component.options), "contradictions", None)
+    for path, message in contradictions(recipe) if contradictions else ():
+        found.add(path, message)
 
 
 def _check_names(recipe: Recipe, rewards: Sequence[PlannedReward], found: Problems) -> None:

@@ -15,7 +15,7 @@ from grpo_core.backends import TrainerSettings
 from grpo_core.errors import Problem, RecipeError
 from grpo_trainer_deepspeed.options import DeepSpeedOptions
 
-__all__ = ["deepspeed_config", "reference_config"]
+__all__ = ["deepspeed_config", "problems", "reference_config"]
 
 AUTO = "auto"
 BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
@@ -28,12 +28,17 @@ really ends is said by hand, and nothing is divided by it."""
 
 def deepspeed_config(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any]:
     """The whole configuration; raises `RecipeError` with every contradiction between recipe and JSON."""
+    found = problems(options, settings)
+    if found:
+        raise RecipeError(found)
     given = options.config or {}
-    problems = [*_impossible(options, settings), *_contradictions(given, options, settings)]
-    if problems:
-        raise RecipeError(problems)
     chosen = {key: value for key, value in given.items() if key not in ("optimizer", "scheduler")}
     return _merged(_defaults(), _merged(_without_auto(chosen), _ours(options, settings)))
+
+
+def problems(options: DeepSpeedOptions, settings: TrainerSettings) -> list[Problem]:
+    """Every contradiction between options, JSON and recipe."""
+    return [*_impossible(options, settings), *_contradictions(options.config or {}, options, settings)]
 
 
 def reference_config(config: Mapping[str, Any]) -> dict[str, Any]:

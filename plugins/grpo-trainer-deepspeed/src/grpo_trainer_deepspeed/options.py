@@ -7,10 +7,13 @@ found by `config.py`.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from grpo_core.backends import Recipe
 
 __all__ = ["DeepSpeedOptions"]
 
@@ -68,6 +71,12 @@ class DeepSpeedOptions(BaseModel):
         zero = (self.config or {}).get("zero_optimization")
         named = zero.get("stage") if isinstance(zero, dict) else None
         return named if named in (0, 1, 2, 3) else DEFAULT_STAGE
+
+    def contradictions(self, recipe: Recipe) -> Iterator[tuple[str, str]]:
+        """What in these options and in the JSON cannot be with the rest of a recipe; asked when a run is planned."""
+        from grpo_trainer_deepspeed.config import problems
+
+        yield from ((problem.path, problem.message) for problem in problems(self, recipe.trainer))
 
     def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
         """What one of `ranks` keeps of each kind of a GPU's memory, for core's estimate."""
