@@ -257,6 +257,86 @@ def test_what_cannot_be_taken_apart_is_refused(source: str, reason: str) -> None
         read_script(source)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.assertCountEqual(f(2), [1])",
+        "self.assertRegex(f(2), 'a')",
+        "np.testing.assert_allclose(f(2), 3)",
+        "assert_equal(f(2), 3)",
+        "unittest.TestCase().assertEqual(f(2), 3)",
+        "case = unittest.TestCase()\ncase.assertEqual(f(2), 3)",
+        "def same(a, b):\n    if a != b:\n        raise AssertionError\nsame(f(2), 3)",
+        "def same(a, b):\n    assert a == b\ndef outer(a, b):\n    same(a, b)\nouter(f(2), 3)",
+        "def same(a, b):\n    assert a == b\nfor a, b in [(1, 2)]:\n    same(f(a), b)",
+        "def same(a, b):\n    assert a == b\n[same(f(a), b) for a, b in [(1, 2)]]",
+        "def check(a, b):\n    assert a == b\ncheck(f(2), 3)",
+        "if not f(2):\n    raise ValueError",
+        "try:\n    f(-1)\nexcept ValueError:\n    pass\nelse:\n    raise AssertionError",
+        "try:\n    f(-1)\n    pytest.fail('no error')\nexcept ValueError:\n    pass",
+        "with pytest.raises(ValueError) as caught:\n    f(-1)\nassert 'negative' in str(caught.value)",
+    ],
+)
+def test_no_other_test_is_left_out_silently(statement: str) -> None:
+    with pytest.raises(TestsError):
+        read_script(f"assert f(1) == 1\n{statement}")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "with pytest.raises(ValueError) as caught:\n    f(-1)",
+        "with self.assertRaises(ValueError) as caught:\n    f(-1)",
+        "pytest.raises(ValueError, f, -1)",
+        "self.assertRaises(ValueError, f, -1)",
+    ],
+)
+def test_expected_exceptions_are_tests_in_any_form(block: str) -> None:
+    [first, second] = read_script(f"assert f(1) == 1\n{block}").tests
+    assert first.check == equal(1)
+    assert second.check == Raises(kinds=("ValueError",))
+    assert "f(-1)" in run_of(second).setup
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "case = SimpleNamespace(given=3, wanted=66)\nassert f(case.given) == case.wanted",
+        "case = SimpleNamespace(given=3, wanted=66)\na = case.given\nb = case.wanted\nassert f(a) == b",
+        "case = dict(given=3, wanted=66)\nassert f(case['given']) == case['wanted']",
+        "parts = '3,66'.split(',')\nassert f(parts[0]) == parts[1]",
+        "import json\nrows = json.loads('[[3, 66]]')\nassert f(rows[0][0]) == rows[0][1]",
+        "class Case:\n    given = 3\n    wanted = 66\nassert f(Case.given) == Case.wanted",
+        "def case(i):\n    return [(3, 66)][i]\nassert f(case(0)[0]) == case(0)[1]",
+    ],
+)
+def test_input_and_answer_out_of_one_object_are_refused(source: str) -> None:
+    with pytest.raises(TestsError, match="out of the same thing"):
+        read_script(f"from types import SimpleNamespace\n{source}")
+
+
+def test_what_the_program_was_given_is_read_after_it() -> None:
+    tests = read_script("xs = [3, 1]\nn = f(xs)\nassert n == 2\nassert xs[:2] == [1, 3]\nassert len(xs) == 2").tests
+    assert [run_of(test).expression for test in tests] == ["n", "xs[:2]", "len(xs)"]
+    assert all(run_of(test).setup == "xs = [3, 1]\nn = f(xs)" for test in tests)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("xs = [1, 2]\ny = xs.pop()\nassert f(xs) == 1", "takes something out"),
+        ("import random\nxs = [random.random() for _ in range(9)]\nassert f(xs) == sorted(xs)", "random"),
+        ("assert isinstance(f(2), np.ndarray)", "class"),
+        ("from fractions import Fraction\nassert isinstance(f(2), (int, Fraction))", "class"),
+        ("class TestA:\n    data = 3\n    def test_a(self):\n        assert f(self.data) == 3", "never sets"),
+        (f"x = 0x{'f' * 5000}\nassert f(x) == 1", "cannot be written out"),
+    ],
+)
+def test_a_test_that_every_program_would_fail_is_refused(source: str, reason: str) -> None:
+    with pytest.raises(TestsError, match=reason):
+        read_script(source)
+
+
 @given(st.text(alphabet="f(x)=[]1,'\n assert:;inotr.", max_size=80))
 def test_no_text_is_another_error(source: str) -> None:
     with suppress(TestsError):

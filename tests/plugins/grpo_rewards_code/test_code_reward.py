@@ -155,6 +155,42 @@ def test_an_executor_error_is_no_other_error() -> None:
     assert not issubclass(ExecutorError, ValueError)
 
 
+def test_a_fault_in_judging_one_program_is_that_of_no_other(executor: FakeExecutor) -> None:
+    def broken(program: str, run: Run) -> RunResult:
+        if "return x * 2" not in program:
+            raise ZeroDivisionError("a fault of ours")
+        return answering(program, run)
+
+    right, wrong = scores(CodeReward(CodeRewardOptions(), FakeExecutor(broken)), [RIGHT, WRONG], tests=TESTS)
+    assert right == 1.0
+    assert wrong == Failed("the program could not be judged: ZeroDivisionError: a fault of ours")
+
+
+@pytest.mark.parametrize("value", ["10 ** 400", "complex(1.7e308, 1.7e308)", "-10 ** 400", "float('inf')"])
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        "abs(f(2) - 4) < 1e-6",
+        "f(2) == pytest.approx(4)",
+        "math.isclose(f(2), 1.5)",
+        "f(2) == 4.5",
+        "np.isclose(f(2), 4)",
+    ],
+)
+def test_no_number_is_a_way_out_of_a_comparison(reward: CodeReward, assertion: str, value: str) -> None:
+    program = f"```python\ndef f(x):\n    return {value}\n```"
+    tests = {"kind": "assert", "code": [f"import numpy as np\nassert {assertion}"]}
+    assert scores(reward, [program], tests=tests) == [0.0]
+
+
+def test_a_row_nested_too_deeply_is_not_judged(reward: CodeReward) -> None:
+    deep: list[Any] = []
+    for _ in range(2000):
+        deep = [deep]
+    cases = [{"args": [1], "expected": deep}]
+    assert scores(reward, [RIGHT], tests={"kind": "call", "fn_name": "f", "cases": cases}) == [None]
+
+
 def test_a_task_of_another_reward_is_left_to_it() -> None:
     planned = plan_reward("code_reward")
     assert (planned.tasks, planned.verifies, planned.pure, planned.deadline_s) == (("code",), True, True, 3600.0)

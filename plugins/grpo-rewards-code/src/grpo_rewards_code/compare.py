@@ -95,12 +95,12 @@ def _is_close(actual: Any, check: Close, expected: Any) -> bool:
 
 
 def _within(actual: Any, expected: Any, check: Close) -> bool:
-    base = abs(expected) if check.relative_to == "expected" else max(abs(actual), abs(expected))
     try:
+        base = abs(expected) if check.relative_to == "expected" else max(abs(actual), abs(expected))
         difference, limit = abs(actual - expected), max(check.absolute, check.relative * base)
-    except OverflowError:
-        return False
-    if not math.isfinite(difference):
+        if not math.isfinite(difference):
+            return False
+    except OverflowError:  # a whole number beyond every float, or a complex one whose length is
         return False
     return bool(difference < limit if check.exclusive else difference <= limit)
 

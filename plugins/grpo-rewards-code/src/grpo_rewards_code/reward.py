@@ -125,6 +125,9 @@ class CodeReward:
             return None, f"no judgement: {error}"
         except ExecutorError as error:
             return Failed(f"the program could not be run: {error}"), None
+        except Exception as error:  # noqa: BLE001 - a fault of ours is this sample's alone, not that of all the others
+            _LOG.warning("code_reward could not judge a program", exc_info=True)
+            return Failed(f"the program could not be judged: {type(error).__name__}: {error}"), None
         share = verdict.passed / verdict.tests
         score = share if self._options.partial else float(verdict.passed == verdict.tests)
         passed = f"{verdict.passed} of {verdict.tests} tests passed"
@@ -164,7 +167,7 @@ class CodeReward:
         if reason in self._reported or len(self._reported) >= _MAX_REPORTED:
             return
         self._reported.add(reason)
-        shown = ", ".join(f"{name}={value!r:.{_SHOWN_CHARACTERS}}" for name, value in row.items() if value is not None)
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in row.items() if value is not None)
         _LOG.warning(
             "code_reward does not apply to %s: %s. The row has %s; others like it are not reported",
             f"sample {sample_id}" if sample_id else "a sample",
@@ -174,7 +177,18 @@ class CodeReward:
 
 
 def _key(row: Row) -> bytes:
-    return blake2b(pickle.dumps(sorted(row.items(), key=lambda item: item[0])), digest_size=16).digest()
+    try:
+        written = pickle.dumps(sorted(row.items(), key=lambda item: item[0]))
+    except RecursionError as error:
+        raise TestsError("its tests are nested too deeply") from error
+    return blake2b(written, digest_size=16).digest()
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.{_SHOWN_CHARACTERS}}"
+    except (RecursionError, ValueError):  # nested too deeply, or a number of more digits than Python writes
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def _has_failed(task: asyncio.Task[Problem]) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, OrderedDict, defaultdict, namedtuple
 from enum import IntEnum
 
@@ -158,3 +159,26 @@ def test_keys_made_to_collide_do_not_hang_who_reads_them() -> None:
     for text in (f'["set",[{members}]]', f'["frozenset",[{members}]]'):
         assert isinstance(decode(text), Opaque)
     assert isinstance(decode(encode(dict.fromkeys(colliding[:100]))), Opaque)
+
+
+def _in_each_others_way(bits: int) -> list[int]:
+    """Different hashes, of which a third fills the slots that a table of 2**bits tries one after another."""
+    filling, slot = [], 0
+    for _ in range((1 << bits) // 3):
+        filling.append(slot)
+        slot = (5 * slot + 1) % (1 << bits)
+    return filling + [(1 << bits) * number for number in range(1, len(filling) - 4)]
+
+
+@pytest.mark.parametrize("tables", [1, 8])
+def test_keys_made_to_look_for_a_place_do_not_hang_who_reads_them(tables: int) -> None:
+    table = f'["set",{_in_each_others_way(20 if tables == 1 else 16)}]'
+    began = time.process_time()
+    decode(f'["list",[{",".join([table] * tables)}]]')
+    assert time.process_time() - began < 10
+
+
+def test_large_tables_of_text_are_read() -> None:
+    words = {str(number) for number in range(100_000)}
+    assert decode(encode(words)) == words
+    assert decode(encode(dict.fromkeys(range(40_000), 1))) == dict.fromkeys(range(40_000), 1)

@@ -152,3 +152,22 @@ def test_a_reference_may_be_any_usual_form(answer: str, reference: object, score
 def test_a_reference_that_cannot_be_read_is_not_judged(reference: object) -> None:
     for answer in (r"<answer>\boxed{7}</answer>", "", str(reference), f"<answer>{reference}</answer>"):
         assert judge(answer, reference) is None
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "{}",
+        "0.{}",
+        r"0.\overline{{{}}}",
+        "1:{}",
+        r"\frac{{{}}}{{3}}",
+        "12 3/{}",
+        "{}_2",
+        "x = {}",
+        r"\sqrt{{{}}}",
+        "({}, 2)",
+    ],
+)
+def test_a_reference_of_more_digits_than_can_be_read_is_not_judged(reference: str) -> None:
+    assert boxed("5", reference.format("7" * 5_000)) is None

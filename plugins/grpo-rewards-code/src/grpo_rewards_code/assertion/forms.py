@@ -17,7 +17,7 @@ from typing import Any, Literal
 from grpo_rewards_code.assertion.beside import is_beside, is_object
 from grpo_rewards_code.assertion.inline import inlined
 from grpo_rewards_code.assertion.loops import iterations
-from grpo_rewards_code.assertion.scope import Scope, keep_apart
+from grpo_rewards_code.assertion.scope import Scope, free_names, keep_apart
 from grpo_rewards_code.executor.types import ExpressionRun
 from grpo_rewards_code.problem.types import Check, Close, Equal, Later, Member, Shell, Test, TestsError, Truth
 
@@ -27,6 +27,10 @@ Split = tuple[Test, tuple[str, ...]]
 """A test, and the imports that run beside the program for it."""
 
 _AS_LISTS = "(lambda given: given.tolist() if hasattr(given, 'tolist') else given)({})"
+_DATA_CLASSES = (
+    *("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"),
+    *("object", "type(None)", "NoneType", "Iterable", "Sequence", "Mapping", "Number"),
+)
 _FLIPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq,
     ast.NotEq: ast.NotEq,
@@ -52,6 +56,8 @@ def split_assertion(node: ast.expr, scope: Scope) -> list[Split]:
 
     Raises `TestsError` when the program's part cannot be separated.
     """
+    if not scope.mentions_program(node) and (changed := free_names(node) & scope.passed):
+        scope = scope.with_changes(changed)
     node = inlined(node, scope)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         return [split for value in node.values for split in split_assertion(value, scope)]
@@ -61,6 +67,8 @@ def split_assertion(node: ast.expr, scope: Scope) -> list[Split]:
                 passes = iterations(each.generators[0].target, each.generators[0].iter, scope)
                 return [split for inner in passes for split in split_assertion(each.elt, inner)]
     if not scope.mentions_program(node):
+        if tools := sorted(free_names(node) & scope.tools()):
+            raise TestsError(f"a test uses {', '.join(tools)} in a way that is not known")
         return []
     return [_split(node, scope)]
 
@@ -207,6 +215,8 @@ def _shell(node: ast.expr, scope: Scope) -> Split:
     rest = finder.visit(copy.deepcopy(node))
     names = {f"_value_{index}_" for index in range(len(finder.parts))}
     outside = Scope(lines=scope.lines, own=scope.own | names, results=scope.results - names, modules=scope.modules)
+    if other := _class_without_data(rest):
+        raise TestsError(f"a test asks whether a value is {other}, whose class it loses outside of the program")
     if not finder.parts or outside.mentions_program(rest):
         raise TestsError(f"a test mixes the program with what is expected of it: assert {ast.unparse(node):.300}")
     runs: list[ExpressionRun] = []
@@ -218,6 +228,17 @@ def _shell(node: ast.expr, scope: Scope) -> Split:
         imports += imported
     setup, _ = outside.setup(rest, beside=False)
     return Test(runs=tuple(runs), check=Shell(expression=ast.unparse(rest), setup=setup)), tuple(imports)
+
+
+def _class_without_data(node: ast.expr) -> str:
+    """A class that `isinstance` is asked about and that no value has when it comes as data, or nothing."""
+    for each in ast.walk(node):
+        match each:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+                for name in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
+                    if ast.unparse(name) not in _DATA_CLASSES:
+                        return ast.unparse(name)
+    return ""
 
 
 class _Holes(ast.NodeTransformer):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -53,6 +54,9 @@ class Scope:
     """Own names whose value is written out -> that."""
     aliases: Mapping[str, ast.expr] = field(default_factory=dict, hash=False)
     """Names of expressions that mix the program with other things -> the expression, to be put in their place."""
+
+    passed: frozenset[str] = frozenset()
+    """Own names that a program was given, in `result = f(xs)`: it may have changed what they stand for."""
 
     def is_program(self, name: str) -> bool:
         """Whether a name is the program's, or was made by it."""
@@ -102,6 +106,7 @@ class Scope:
             results=self.results | bound | touched if by_program else self.results - bound,
             objects=self.objects | bound if is_object else self.objects - bound,
             literals=known,
+            passed=self.passed - bound,
             aliases={name: value for name, value in self.aliases.items() if name not in bound},
         )
 
@@ -116,10 +121,27 @@ class Scope:
         after = replace(self, own=self.own - {name}, results=self.results - {name})
         return replace(after, aliases={**self.aliases, name: value})
 
+    def with_changes(self, names: frozenset[str]) -> Scope:
+        """Where what the program was given is read after it: `result = f(xs); assert xs == [1, 3]`."""
+        changing = [
+            replace(line, touches=line.touches | (line.uses & names)) if line.binds & self.results else line
+            for line in self.lines
+        ]
+        literals = {name: value for name, value in self.literals.items() if name not in names}
+        return replace(
+            self, lines=tuple(changing), own=self.own - names, results=self.results | names, literals=literals
+        )
+
     def with_helper(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Scope:
         """After the definition of a function or class of the test code."""
         after = self.with_line(node, {node.name}, by_program=False)
-        asserts = any(isinstance(each, ast.Assert) for each in ast.walk(node))
+        asserts = any(
+            isinstance(each, ast.Assert)
+            or (isinstance(each, ast.Raise) and each.exc is not None and "AssertionError" in ast.unparse(each.exc))
+            or (isinstance(each, ast.Attribute) and each.attr.lower().startswith("assert"))
+            or (isinstance(each, ast.Name) and self.helpers.get(each.id, False))
+            for each in ast.walk(node)
+        )
         return replace(after, helpers={**self.helpers, node.name: asserts})
 
     def setup(self, node: ast.AST, *, beside: bool) -> tuple[str, tuple[str, ...]]:
@@ -130,11 +152,14 @@ class Scope:
         kept, needed = self.needed(node)
         if not beside and (mixed := sorted(name for name in needed if self.is_program(name))):
             raise TestsError(f"a test expects something that only the program has: {', '.join(mixed)}")
-        bound = {name for line in kept for name in line.binds}
-        if tools := sorted(needed & self.modules - bound):
+        if tools := sorted(needed & self.tools()):
             raise TestsError(f"a test uses {', '.join(tools)} in a way that is not known")
         imports = tuple(line.source for line in kept if line.is_import)
         return "\n".join(line.source for line in kept), imports
+
+    def tools(self) -> frozenset[str]:
+        """Names of a test library, which have no meaning where an expression is evaluated."""
+        return self.modules - {name for line in self.lines for name in line.binds}
 
     def needed(self, node: ast.AST) -> tuple[list[Line], frozenset[str]]:
         """The lines that an expression needs, in order, and the names that these and it read."""
@@ -156,10 +181,30 @@ def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope) -> None:
     passed = _names_as_they_are(part) - _names_as_they_are(rest, inside_subscripts=True)
     ours, _ = scope.needed(part)
     theirs, _ = scope.needed(rest)
-    for line in theirs:
-        if line.holds_rows and line in ours and not line.binds <= passed:
+    shared = [line for line in theirs if line in ours]
+    # `case.input` and `case.answer`, also by a name for each
+    taken = [
+        {name for tree in trees for name in _names_as_they_are(tree, inside_subscripts=True)}
+        for trees in (
+            [part, *(ast.parse(line.source) for line in ours if line not in shared)],
+            [rest, *(ast.parse(line.source) for line in theirs if line not in shared)],
+        )
+    ]
+    for line in shared:
+        splits = not line.is_import and line.binds & taken[0] & taken[1]
+        if splits or (line.holds_rows and not line.binds <= passed):
             names = ", ".join(sorted(line.binds))
             raise TestsError(f"a test takes its input and its answer out of the same thing: {names}")
+        if not line.is_import and line.uses & scope.modules & _RANDOM and not _SEEDED.search(line.source):
+            raise TestsError(f"a test has a random input, which is another one for each side: {line.source:.200}")
+
+
+_RANDOM = frozenset(
+    {"random", "secrets", "uuid", "urandom", "uuid4"}
+    | {"choice", "choices", "gauss", "getrandbits", "randint", "randrange", "sample", "shuffle", "uniform"}
+)
+_SEEDED = re.compile(r"\bRandom\([^()]")
+"""`rng = random.Random(42)`: the same numbers on each side."""
 
 
 def _names_as_they_are(node: ast.AST, *, inside_subscripts: bool = False) -> set[str]:

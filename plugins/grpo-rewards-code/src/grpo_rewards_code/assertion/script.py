@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -53,6 +54,10 @@ def read_script(source: str, *, setup: str = "", entry_point: str | None = None)
         reader.functions(body, scope)
     except RecursionError as error:
         raise TestsError("its test code is nested too deeply") from error
+    except TestsError:
+        raise
+    except ValueError as error:  # a number of more digits than Python writes
+        raise TestsError(f"its test code cannot be written out again: {error}") from error
     if not reader.found:
         raise TestsError("its test code has no assertion that calls the program")
     imports = dict.fromkeys(line for _, lines in reader.found for line in lines)
@@ -132,9 +137,10 @@ class _Reader:
                 return scope
             case ast.With(items=[item], body=body) if isinstance(item.context_expr, ast.Call):
                 expected = raising(item.context_expr, body, scope)
-                if expected is not None and item.optional_vars is None:
+                if expected is not None and isinstance(item.optional_vars, ast.Name | None):
                     self._take([expected])
-                    return scope
+                    caught = item.optional_vars
+                    return scope if caught is None else scope.with_tool([caught.id])
                 if ast.unparse(item.context_expr.func) == "self.subTest":
                     return self.block(body, scope)
             case ast.Try(handlers=[handler], orelse=[], finalbody=[]) if _asserts(node):
@@ -156,7 +162,14 @@ class _Reader:
         asserted = as_assertion(call)
         if asserted is not None:
             return self.block([asserted], scope)
+        if len(call.args) > 1 and ast.unparse(call.func) in ("pytest.raises", "self.assertRaises"):
+            inner = ast.Expr(ast.Call(call.args[1], call.args[2:], call.keywords))
+            expected = raising(ast.Call(call.func, call.args[:1], []), [inner], scope)
+            self._take([expected] if expected is not None else [])
+            return scope
         name = call.func.id if isinstance(call.func, ast.Name) else ""
+        if name == "check" and len(call.args) > 1:  # another one than `check(candidate)`
+            raise TestsError(f"its assertions stand in a function that tests call: {name}")
         if name in ("print", "check") or _is_test(name) or name in _HARMLESS:
             return scope
         if ast.unparse(call.func) in ("unittest.main", "pytest.main", "doctest.testmod"):
@@ -198,6 +211,9 @@ class _Reader:
                 assert isinstance(run, ExpressionRun)
                 tree = ast.parse(f"{run.setup}\n{run.expression}")
                 calls = (each.func for each in ast.walk(tree) if isinstance(each, ast.Call))
+                unset = [name for name in free_names(tree) - _stored_names(tree) if name.startswith("_self_")]
+                if unset:
+                    raise TestsError(f"a test reads what its class never sets: {unset[0].replace('_self_', 'self.')}")
                 self.called |= {each.id for each in calls if isinstance(each, ast.Name)} - vars(builtins).keys()
 
 
@@ -208,6 +224,11 @@ _HARMLESS = ("setattr", "exit", "quit", "breakpoint", "help")
 def free_or_stored(target: ast.expr) -> set[str]:
     """The names in the target of an assignment."""
     return {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+
+
+def _stored_names(tree: ast.AST) -> set[str]:
+    """The names that a tree gives a value."""
+    return {each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
 
 
 def _is_test(name: str) -> bool:
@@ -271,16 +292,32 @@ def _assigned(node: ast.Assign | ast.AnnAssign, scope: Scope) -> Scope:
     if not names:  # an item or an attribute of something
         return _effect(node, scope)
     if not scope.mentions_program(value):
+        if taken := _taken_out(value) & scope.own:
+            raise TestsError(f"a statement takes something out of {min(taken)}: {_shown(node)}")
         if is_literal(value) and len(targets) == 1 and isinstance(targets[0], ast.Name):
             return scope.with_literal(targets[0].id, value)
         return scope.with_line(node, names, by_program=False)
     if is_beside(value, scope, converted=True):
         made = value.func if isinstance(value, ast.Call) else None
         name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-        return scope.with_line(node, names, by_program=True, is_object=name[:1].isupper())
+        after = scope.with_line(node, names, by_program=True, is_object=name[:1].isupper())
+        given = (free_names(value) & scope.own) - scope.modules - scope.helpers.keys()
+        return replace(after, passed=after.passed | given)
     if len(targets) == 1 and isinstance(targets[0], ast.Name):
         return scope.with_alias(targets[0].id, value)
     raise TestsError(f"a statement mixes the program with other things: {_shown(node)}")
+
+
+def _taken_out(node: ast.expr) -> set[str]:
+    """Names of what an expression changes by taking something out of it."""
+    return {
+        each.func.value.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr in ("pop", "popleft", "popitem")
+        and isinstance(each.func.value, ast.Name)
+    }
 
 
 def _bound(target: ast.expr) -> Iterator[str]:
@@ -297,6 +334,8 @@ def _bound(target: ast.expr) -> Iterator[str]:
 def _effect(node: ast.stmt, scope: Scope) -> Scope:
     """A statement that changes something: what it may change is changed by the program where that takes part."""
     ours = scope.mentions_program(node)
+    if ours and (judge := _judges(node, scope)):
+        raise TestsError(f"a statement judges the program by {judge}, which is not known: {_shown(node)}")
     if ours and any(isinstance(each, ast.Compare) for each in ast.walk(node)):
         raise TestsError(f"a statement compares what the program gives, outside an assertion: {_shown(node)}")
     stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
@@ -304,6 +343,20 @@ def _effect(node: ast.stmt, scope: Scope) -> Scope:
     own = {name for name in touched if name in scope.own or name in scope.results}
     after = scope.with_line(node, stored, by_program=ours, touches=own)
     return replace(after, objects=after.objects | (scope.objects & (own | stored)))
+
+
+def _judges(node: ast.stmt, scope: Scope) -> str:
+    """What in a statement may fail a test, or nothing: it would be left out where no assertion needs it."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Raise | ast.Assert):
+            return ast.unparse(each)
+        name = each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
+        if scope.helpers.get(name) or name in ("exec", "eval") or _JUDGING.search(name):
+            return name
+    return ""
+
+
+_JUDGING = re.compile(r"(?i)assert|raises|^fail$")
 
 
 def _tried(node: ast.Try, handler: ast.ExceptHandler, scope: Scope) -> Split:

@@ -18,6 +18,10 @@ __all__ = ["Opaque", "TooLargeError", "decode", "encode"]
 _DEEPEST = 200
 _SHORT_INTEGER = 10**15
 _MOST_EQUAL_HASHES = 64
+_SMALL_TABLE = 1_000
+_MOST_MEMBERS = 50_000
+"""Of all larger tables of a value, where keys are not text: hashes of numbers can be chosen so that a table of them
+takes quadratic time, though no two are equal."""
 
 
 class TooLargeError(Exception):
@@ -54,7 +58,7 @@ def encode(value: object, largest_bytes: int = 1 << 26) -> str:
 def decode(text: str) -> Any:
     """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text."""
     try:
-        return _value(json.loads(text))
+        return _value(json.loads(text), [_MOST_MEMBERS])
     except (RecursionError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
         raise ValueError(f"not a value's data: {type(error).__name__}") from error
 
@@ -118,52 +122,53 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
     return ["opaque", type(value).__name__[:100]]
 
 
-def _value(form: object) -> Any:
+def _value(form: object, left: list[int]) -> Any:
+    """`left`: how many members further tables may have."""
     if form is None or isinstance(form, (bool, int, str)):
         return form
     if not isinstance(form, list) or len(form) != 2:
         raise ValueError("not a value's data")
     kind, content = form
-    return _KINDS[kind](content)
+    return _KINDS[kind](content, left)
 
 
-def _float(content: str) -> float:
-    return float.fromhex(content)
+def _set(content: Iterable[object], left: list[int]) -> object:
+    members = [_value(each, left) for each in content]
+    return Opaque("set that takes long to build") if _is_slow(members, left) else set(members)
 
 
-def _set(content: Iterable[object]) -> object:
-    members = [_value(each) for each in content]
-    return Opaque("set of values with equal hashes") if _is_slow(members) else set(members)
-
-
-def _frozenset(content: Iterable[object]) -> object:
-    members = _set(content)
+def _frozenset(content: Iterable[object], left: list[int]) -> object:
+    members = _set(content, left)
     return frozenset(members) if isinstance(members, set) else members
 
 
-def _dict(content: Iterable[tuple[object, object]]) -> object:
-    keys_and_items = [(_value(key), _value(item)) for key, item in content]
-    if _is_slow([key for key, _ in keys_and_items]):
-        return Opaque("dict of keys with equal hashes")
+def _dict(content: Iterable[tuple[object, object]], left: list[int]) -> object:
+    keys_and_items = [(_value(key, left), _value(item, left)) for key, item in content]
+    if _is_slow([key for key, _ in keys_and_items], left):
+        return Opaque("dict that takes long to build")
     return dict(keys_and_items)
 
 
-def _is_slow(members: list[Any]) -> bool:
-    """Whether a table of these was made to take quadratic time: many different values with one hash."""
+def _is_slow(members: list[Any], left: list[int]) -> bool:
+    """Whether a table of these may take quadratic time: it has many that are not text, or one hash for many."""
+    if len(members) > _SMALL_TABLE and not all(isinstance(each, str) for each in members):
+        left[0] -= len(members)
+        if left[0] < 0:
+            return True
     hashes = Counter(map(hash, members))
     return bool(hashes) and max(hashes.values()) > _MOST_EQUAL_HASHES
 
 
 _KINDS: Mapping[str, Any] = {
-    "int": lambda content: int(content, 16),
-    "float": _float,
-    "list": lambda content: [_value(each) for each in content],
-    "tuple": lambda content: tuple(_value(each) for each in content),
+    "int": lambda content, left: int(content, 16),
+    "float": lambda content, left: float.fromhex(content),
+    "list": lambda content, left: [_value(each, left) for each in content],
+    "tuple": lambda content, left: tuple(_value(each, left) for each in content),
     "dict": _dict,
     "set": _set,
     "frozenset": _frozenset,
-    "bytes": bytes.fromhex,
-    "complex": lambda content: complex(_value(content[0]), _value(content[1])),
-    "range": lambda content: range(*map(_value, content)),
-    "opaque": lambda content: Opaque(str(content)[:200]),
+    "bytes": lambda content, left: bytes.fromhex(content),
+    "complex": lambda content, left: complex(_value(content[0], left), _value(content[1], left)),
+    "range": lambda content, left: range(*(_value(each, left) for each in content)),
+    "opaque": lambda content, left: Opaque(str(content)[:200]),
 }

@@ -173,6 +173,8 @@ def _check_sizes(text: str) -> None:
             raise TooLargeError(f"an exponent of more than {_MAX_EXPONENT}")
         if base in ")}!" and size > 1:
             growth *= size
+    if re.search(r"!\s*!", text):
+        raise TooLargeError("the factorial of a factorial")
     for operand in re.findall(r"(\d+|[)}])\s*!", text):
         if not operand.isdigit():
             growth *= 100

@@ -22,7 +22,8 @@ _LOG = logging.getLogger("grpo_rewards_math")
 _MAX_ANSWER_CHARACTERS = 2_000
 _MAX_REFERENCE_CHARACTERS = 20_000
 _CACHED_REFERENCES, _CACHED_ANSWERS = 4_096, 16_384
-_UNREADABLE = (UnreadableError, RecursionError)
+_UNREADABLE = (UnreadableError, RecursionError, ValueError)
+"""`ValueError`: a number of more digits than Python reads, wherever in the text it stands."""
 _MARKS = 1 << 19
 _REPORTED = mmap.mmap(-1, _MARKS // 8)
 """A mark for each reference that was reported, in memory that forked workers share: told once, whoever met it."""
