@@ -76,7 +76,9 @@ def greedy_metrics(plan: LaunchPlan, scored: Sequence[ScoredGroup]) -> dict[str,
     """Accuracy, mean reward, each reward and each task, of one greedy answer a prompt."""
     names = [reward.name for reward in success_rewards(plan)]
     metrics = {"eval/prompts": float(len(scored))}
-    metrics |= _means("eval/reward_mean", (one.totals[0] for one in scored))
+    totals = [one.totals[0] for one in scored]
+    metrics |= _means("eval/reward_mean", totals)
+    metrics |= _standard_error("eval/reward_se", totals)
     metrics |= reward_metrics_by_task(scored)
     for reward in plan.rewards:
         values = (one.outcomes[reward.name][0] for one in scored)
@@ -102,11 +104,9 @@ def reward_metrics_by_task(scored: Sequence[ScoredGroup]) -> dict[str, float]:
     """How many prompts of each task were answered, the mean total of the answers, and that mean's standard error."""
     metrics: dict[str, float] = {}
     for task, totals in _by_task(scored, [one.totals[0] for one in scored]).items():
-        known = [total for total in totals if total is not None]
         metrics[f"eval/tasks/{task}/prompts"] = float(len(totals))
-        metrics |= _means(f"eval/tasks/{task}/reward_mean", known)
-        if len(known) > 1:
-            metrics[f"eval/tasks/{task}/reward_se"] = statistics.stdev(known) / math.sqrt(len(known))
+        metrics |= _means(f"eval/tasks/{task}/reward_mean", totals)
+        metrics |= _standard_error(f"eval/tasks/{task}/reward_se", totals)
     return metrics
 
 
@@ -154,3 +154,9 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
 def _means(name: str, values: Iterable[float | bool | None]) -> dict[str, float]:
     known = [float(value) for value in values if value is not None]
     return {name: statistics.fmean(known)} if known else {}
+
+
+def _standard_error(name: str, values: Iterable[float | None]) -> dict[str, float]:
+    """That of the mean."""
+    known = [value for value in values if value is not None]
+    return {name: statistics.stdev(known) / math.sqrt(len(known))} if len(known) > 1 else {}

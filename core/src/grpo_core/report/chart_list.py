@@ -236,6 +236,7 @@ CHARTS: tuple[Chart, ...] = (
         "Mean reward",
         "of the answers to held-out prompts",
         "eval/reward_mean = greedy",
+        "eval/reward_se = standard error",
         "eval/sampled_reward_mean = sampled",
     ),
     _chart(_EVALUATION, "Each reward", "mean over greedy answers", "eval/rewards/<*>/mean = <*>"),

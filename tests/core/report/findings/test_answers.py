@@ -56,6 +56,7 @@ def test_rewards_paid_without_the_form_are_said_with_their_share() -> None:
     found = known(paid_without_form(curve_of([0.3] * 30), form="format_reward"))
     assert "30% of the completions that other rewards pay get 0 from format_reward" in found.text
     assert paid_without_form(curve_of([0.01] * 30), form="format_reward") is None
+    assert paid_without_form(curve_of([0.3] * 3), form="format_reward") is None
     assert paid_without_form(NOTHING, form="format_reward") is None
 
 

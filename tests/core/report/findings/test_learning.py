@@ -92,21 +92,27 @@ def test_goals_that_go_together_or_are_too_short_are_no_finding() -> None:
         ([0.5, 0.5], [0.5] * 60, "held-out", "note"),
         ([0.5, 0.3], [0.5] * 60, "held-out", "warning"),
         ([0.5, 0.5], rising(0.5, 0.9), "overfit", "warning"),
-        ([0.5, 0.5], [0.5, 0.9], "held-out", "note"),
+        ([0.5, 0.36], [0.5] * 60, "held-out", "note"),
+        ([0.5, 0.64], [0.5] * 60, "held-out", "note"),
     ],
 )
 def test_held_out_prompts_are_compared_first_to_last(
     values: list[float], training: list[float], rule: str, level: str
 ) -> None:
     curve = Curve((0, 100), tuple(values))
-    found = held_out(curve, curve_of(training), label="Accuracy", metric="eval/accuracy")
+    found = held_out(curve, curve_of(training), error=0.05, label="Accuracy", metric="eval/accuracy")
     assert found is not None
     assert (found.rule, found.level) == (rule, level)
     assert f"went from {values[0]} (step 0) to {values[1]} (step 100)" in found.text
 
 
 def test_a_single_evaluation_says_nothing() -> None:
-    assert held_out(Curve((0,), (0.5,)), SHORT, label="Accuracy", metric="eval/accuracy") is None
+    training = curve_of([0.5] * 60)
+    assert held_out(Curve((0,), (0.5,)), training, error=0.0, label="Accuracy", metric="eval/accuracy") is None
+
+
+def test_held_out_prompts_of_a_short_run_say_nothing() -> None:
+    assert held_out(Curve((0, 5), (0.9, 0.1)), SHORT, error=0.0, label="Accuracy", metric="eval/accuracy") is None
 
 
 def test_names_are_listed_as_people_do() -> None:

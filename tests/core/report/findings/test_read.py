@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from grpo_core.report.completions import StepSummary, summarise
 from grpo_core.report.findings.read import accuracy_curve, findings_of, form_rewards, paid_without
 from tests.core.report.making import learning_run, metric_rows, opened, plan_of, rising
@@ -45,6 +47,31 @@ def test_accuracy_is_the_reward_that_counts_as_success_else_the_one_that_verifie
 def test_held_out_reward_stands_in_where_nothing_verifies(tmp_path: Path) -> None:
     columns = {"reward__mean": [0.5] * 30, "eval__reward_mean": [0.1, *[None] * 28, 0.9]}
     assert rules(tmp_path / "run", plan=False, **columns) == ["held-out"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("after", "prompts", "level"),
+    [(0.219, 32.0, "note"), (0.0, 8.0, "note"), (0.6, 64.0, "good"), (0.0, 64.0, "warning")],
+)
+def test_a_change_on_held_out_prompts_counts_beyond_the_error_of_so_many(
+    tmp_path: Path, after: float, prompts: float, level: str
+) -> None:
+    between = [None] * 28
+    columns = {
+        "eval__accuracy": [0.25, *between, after],
+        "eval__prompts": [2 * prompts, *between, 2 * prompts],
+        "eval__judged_share": [0.5, *between, 0.5],
+    }
+    run = opened(tmp_path / "run", metric_rows(reward__mean=[0.5] * 30, **columns))  # type: ignore[arg-type]
+    assert [(found.rule, found.level) for found in findings_of(run, ()) if found.rule == "held-out"] == [
+        ("held-out", level)
+    ]
+
+
+def test_a_change_of_the_held_out_reward_counts_beyond_its_error(tmp_path: Path) -> None:
+    columns = {"eval__reward_mean": [0.1, *[None] * 28, 0.9], "eval__reward_se": [0.2, *[None] * 28, 0.2]}
+    run = opened(tmp_path / "run", metric_rows(reward__mean=[0.5] * 30, **columns))  # type: ignore[arg-type]
+    assert [found.level for found in findings_of(run, ())] == ["note"]
 
 
 def test_a_short_run_says_so(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def cut_off(truncated: Curve, *, max_tokens: int | None) -> Finding | None:
 
 def paid_without_form(share: Curve, *, form: str) -> Finding | None:
     """Completions that another reward pays although reward `form` gives 0; `share`: of those that are paid."""
-    if not share.values or (after := move(share).after) < _WITHOUT_FORM_SHARE:
+    if not share.enough or (after := move(share).after) < _WITHOUT_FORM_SHARE:
         return None
     return Finding(
         rule="paid-without-form",

@@ -122,20 +122,22 @@ def goals_apart(rewards: Mapping[str, Curve]) -> Finding | None:
     )
 
 
-def held_out(evaluation: Curve, training: Curve, *, label: str, metric: str) -> Finding | None:
-    """What became of held-out prompts, first evaluation against last; `label` names the number in a sentence."""
-    if len(evaluation) < 2:
+def held_out(evaluation: Curve, training: Curve, *, error: float, label: str, metric: str) -> Finding | None:
+    """What became of held-out prompts, first evaluation against last, in a run that is long enough to be read; `error`
+    is the standard error of that change, `label` names the number in a sentence."""
+    if len(evaluation) < 2 or not training.enough:
         return None
     before, after = evaluation.values[0], evaluation.values[-1]
     text = (
         f"{label} on held-out prompts went from {number(before)} (step {evaluation.steps[0]}) to {number(after)} "
         f"(step {evaluation.steps[-1]})"
     )
-    if after - before >= LEAST_CHANGE:
+    change = Move(before, after, error)
+    if change.rose(LEAST_CHANGE):
         return Finding(
             rule="held-out", level="good", title="Better on unseen prompts", text=f"{text}.", metrics=(metric,)
         )
-    if training.enough and move(training).rose(LEAST_CHANGE):
+    if move(training).rose(LEAST_CHANGE):
         return Finding(
             rule="overfit",
             level="warning",
@@ -145,7 +147,7 @@ def held_out(evaluation: Curve, training: Curve, *, label: str, metric: str) -> 
             "pleased without being right: read completions.",
             metrics=(metric,),
         )
-    if before - after >= LEAST_CHANGE:
+    if change.fell(LEAST_CHANGE):
         return Finding(
             rule="held-out", level="warning", title="Worse on unseen prompts", text=f"{text}.", metrics=(metric,)
         )

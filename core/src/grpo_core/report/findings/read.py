@@ -5,6 +5,7 @@ Place in the flow: curves and completions' summaries → **findings** → page.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from grpo_core.report.completions import StepSummary
@@ -76,9 +77,27 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
 def _held_out(run: RunFolder, accuracy: Curve, total: Curve) -> Finding | None:
     known = curve(run, "eval/accuracy")
     if len(known):
-        return learning.held_out(known, accuracy, label="Greedy accuracy", metric="eval/accuracy")
-    rewards = curve(run, "eval/reward_mean")
-    return learning.held_out(rewards, total, label="Mean reward of greedy answers", metric="eval/reward_mean")
+        error = _error_of_shares(known, _judged(run))
+        return learning.held_out(known, accuracy, error=error, label="Greedy accuracy", metric="eval/accuracy")
+    rewards, errors = curve(run, "eval/reward_mean"), curve(run, "eval/reward_se").values
+    error = math.hypot(errors[0], errors[-1]) if errors else 0.0
+    label = "Mean reward of greedy answers"
+    return learning.held_out(rewards, total, error=error, label=label, metric="eval/reward_mean")
+
+
+def _judged(run: RunFolder) -> float:
+    """How many prompts an evaluation's accuracy is of; 0: not known."""
+    prompts, share = curve(run, "eval/prompts").values, curve(run, "eval/judged_share").values
+    return min(prompts, default=0.0) * min(share, default=1.0)
+
+
+def _error_of_shares(known: Curve, judged: float) -> float:
+    """The standard error of the change of a share, first to last. One right and one wrong prompt are added to each, so
+    that 0 and 1 of a few prompts are not taken for certain."""
+    if not judged:
+        return 0.0
+    shares = [(share * judged + 1) / (judged + 2) for share in (known.values[0], known.values[-1])]
+    return math.sqrt(sum(share * (1 - share) / judged for share in shares))
 
 
 def too_short(steps: int) -> Finding | None:
