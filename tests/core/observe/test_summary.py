@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grpo_core.observe.summary import closing_lines
+from grpo_core.observe.summary import closing_lines, evaluation_line
 from grpo_core.types import EvaluationReport, RunOutcome
 
 
@@ -31,3 +31,21 @@ def test_each_task_has_a_line_with_the_standard_error_of_its_change() -> None:
         "  task math: mean reward 0.500 before, 0.900 after (+0.400 ± 0.050)",
         "  task code: mean reward 0.400 before, 0.600 after (+0.200)",
     ]
+
+
+def test_an_accuracy_says_of_how_many_prompts_it_is_where_some_were_not_judged() -> None:
+    metrics = {"eval/prompts": 6.0, "eval/accuracy": 0.0, "eval/judged_share": 2 / 6, "eval/reward_mean": 0.5}
+    assert evaluation_line(metrics) == (
+        "greedy accuracy 0.000 (0 of 2 judged; 4 not judged), reward 0.500 on 6 held-out prompts"
+    )
+    assert evaluation_line({**metrics, "eval/judged_share": 1.0}) == (
+        "greedy accuracy 0.000, reward 0.500 on 6 held-out prompts"
+    )
+    judged = {"eval/judged_share": 0.25}
+    lines = said({"eval/accuracy": 0.5, **judged}, {"eval/accuracy": 1.0, **judged})
+    assert lines[1].startswith("greedy accuracy on the 2 judged of 8 held-out prompts: 0.500 before, 1.000 after")
+
+
+def test_one_step_is_no_steps() -> None:
+    lines = closing_lines(RunOutcome(status="interrupted", run_dir=Path("runs/a"), steps=1))
+    assert lines[0] == "interrupted after 1 step; go on with: grpoctl resume runs/a"

@@ -41,22 +41,38 @@ def _number(metrics: Mapping[str, float | None], name: str, form: str = ".3f") -
 
 def evaluation_line(metrics: Mapping[str, float]) -> str:
     """One line about an evaluation."""
-    accuracy = metrics.get("eval/accuracy")
     reward = metrics.get("eval/reward_mean")
     parts = [
-        f"greedy accuracy {accuracy:.3f}" if accuracy is not None else "",
+        _accuracy(metrics),
         f"reward {reward:.3f}" if reward is not None else "",
         *(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items() if "pass@" in name),
     ]
     return f"{', '.join(filter(None, parts))} on {metrics['eval/prompts']:.0f} held-out prompts"
 
 
+def _accuracy(metrics: Mapping[str, float]) -> str:
+    """With how many prompts it is of, where some were not judged."""
+    accuracy = metrics.get("eval/accuracy")
+    if accuracy is None:
+        return ""
+    text, judged, prompts = f"greedy accuracy {accuracy:.3f}", _judged(metrics), round(metrics["eval/prompts"])
+    if judged == prompts:
+        return text
+    return f"{text} ({round(accuracy * judged)} of {judged} judged; {prompts - judged} not judged)"
+
+
+def _judged(metrics: Mapping[str, float]) -> int:
+    """How many prompts the accuracy is of."""
+    return round(metrics["eval/prompts"] * metrics.get("eval/judged_share", 1.0))
+
+
 def closing_lines(outcome: RunOutcome) -> list[str]:
     """What to say when a run ends: how, before and after, and where everything is."""
+    steps = _steps(outcome.steps)
     lines = {
-        "finished": [f"finished after {outcome.steps} steps"],
-        "interrupted": [f"interrupted after {outcome.steps} steps; go on with: grpoctl resume {outcome.run_dir}"],
-        "failed": [f"failed after {outcome.steps} steps"],
+        "finished": [f"finished after {steps}"],
+        "interrupted": [f"interrupted after {steps}; go on with: grpoctl resume {outcome.run_dir}"],
+        "failed": [f"failed after {steps}"],
     }[outcome.status]
     lines += _before_and_after(outcome)
     if outcome.status == "finished":
@@ -73,9 +89,12 @@ def _before_and_after(outcome: RunOutcome) -> list[str]:
     for label, name in (("greedy accuracy", "eval/accuracy"), ("mean reward", "eval/reward_mean")):
         if name in first.metrics and name in last.metrics:
             before, after = first.metrics[name], last.metrics[name]
+            prompts = f"{last.metrics['eval/prompts']:.0f}"
+            if name == "eval/accuracy" and f"{_judged(last.metrics)}" != prompts:
+                prompts = f"the {_judged(last.metrics)} judged of {prompts}"
             lines.append(
-                f"{label} on {last.metrics['eval/prompts']:.0f} held-out prompts: "
-                f"{before:.3f} before, {after:.3f} after {last.step} steps ({after - before:+.3f})"
+                f"{label} on {prompts} held-out prompts: "
+                f"{before:.3f} before, {after:.3f} after {_steps(last.step)} ({after - before:+.3f})"
             )
     return [*lines, *_tasks_before_and_after(first.metrics, last.metrics)]
 
@@ -93,6 +112,10 @@ def _tasks_before_and_after(first: Mapping[str, float], last: Mapping[str, float
                 f"  task {task}: mean reward {before:.3f} before, {after:.3f} after ({after - before:+.3f}{about})"
             )
     return lines
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def seconds_text(seconds: float) -> str:
