@@ -174,6 +174,15 @@ def test_evaluation_rows_are_taken_out_of_training(tmp_path: Path) -> None:
     assert data.warnings == ()
 
 
+def test_evaluation_that_takes_most_rows_of_a_dataset_is_warned_of(tmp_path: Path) -> None:
+    dataset = rows_of(tmp_path, *"abcdef")
+    message = f"{dataset.reference}: evaluation takes 4 of its 6 rows and leaves 2 to train on"
+    assert load_run(dataset, evaluation_rows=4).warnings == (
+        f"{message}; take fewer (--eval-rows), or give --eval-dataset",
+    )
+    assert load_run(dataset, evaluation_rows=3).warnings == ()
+
+
 @given(contents=st.lists(st.sampled_from("abcd"), min_size=2, max_size=12), wanted=st.integers(1, 3))
 def test_no_prompt_is_ever_in_both(tmp_path_factory: pytest.TempPathFactory, contents: list[str], wanted: int) -> None:
     rows = rows_of(tmp_path_factory.mktemp("rows"), *contents)

@@ -84,6 +84,7 @@ def load_data(plan: LaunchPlan, context: BuildContext) -> Data:
         dropped=_dropped(plan.datasets, loaded, held_out) + Counter({_IN_EVALUATION: overlap}),
         warnings=(
             *(warning for each in loaded for warning in each.warnings),
+            *(() if plan.evaluation is not None else _taken_warnings(loaded, sets)),
             *_evaluation_warnings(held_out, columns, overlap),
         ),
     )
@@ -190,6 +191,17 @@ def _dropped(
 
 def _of(dataset: PlannedDataset, reason: str) -> str:
     return f"{dataset.name}: {reason}" if dataset.name else reason
+
+
+def _taken_warnings(loaded: Sequence[LoadedSamples], sets: Sequence[TrainingSet]) -> Iterator[str]:
+    """Of datasets that lose more than half of their rows to evaluation."""
+    for whole, kept in zip(loaded, sets, strict=True):
+        took, left = _left_out(whole, kept), len(kept.samples)
+        if took > left:
+            yield (
+                f"{kept.dataset.name or kept.dataset.reference}: evaluation takes {took} of its {took + left} rows and "
+                f"leaves {left} to train on; take fewer (--eval-rows), or give --eval-dataset"
+            )
 
 
 def _evaluation_warnings(held_out: Sequence[LoadedSamples], columns: Collection[str], overlap: int) -> Iterator[str]:
