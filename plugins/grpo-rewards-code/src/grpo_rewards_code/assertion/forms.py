@@ -67,6 +67,8 @@ def split_assertion(node: ast.expr, scope: Scope) -> list[Split]:
                 passes = iterations(each.generators[0].target, each.generators[0].iter, scope)
                 return [split for inner in passes for split in split_assertion(each.elt, inner)]
     if not scope.mentions_program(node):
+        if given := sorted(free_names(node) & scope.asserted):
+            raise TestsError(f"a test reads what an assertion before it gave to the program: {', '.join(given)}")
         if tools := sorted(free_names(node) & scope.tools()):
             raise TestsError(f"a test uses {', '.join(tools)} in a way that is not known")
         return []

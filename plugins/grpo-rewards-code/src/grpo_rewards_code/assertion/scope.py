@@ -58,6 +58,9 @@ class Scope:
     passed: frozenset[str] = frozenset()
     """Own names that a program was given, in `result = f(xs)`: it may have changed what they stand for."""
 
+    asserted: frozenset[str] = frozenset()
+    """Own names that a program was given inside an assertion."""
+
     def is_program(self, name: str) -> bool:
         """Whether a name is the program's, or was made by it."""
         return name in self.results or not (name in self.own or name in _BUILTINS)
@@ -107,6 +110,7 @@ class Scope:
             objects=self.objects | bound if is_object else self.objects - bound,
             literals=known,
             passed=self.passed - bound,
+            asserted=self.asserted - bound,
             aliases={name: value for name, value in self.aliases.items() if name not in bound},
         )
 
@@ -214,6 +218,13 @@ def _names_as_they_are(node: ast.AST, *, inside_subscripts: bool = False) -> set
         for each in ast.walk(node)
         if isinstance(each, ast.Subscript | ast.Attribute)
         for name in ast.walk(each.value)
+        if isinstance(name, ast.Name)
+    }
+    inside |= {
+        name.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id in ("next", "getattr")
+        for name in each.args[:1]
         if isinstance(name, ast.Name)
     }
     return inside if inside_subscripts else set(free_names(node)) - inside

@@ -50,6 +50,7 @@ def read_script(source: str, *, setup: str = "", entry_point: str | None = None)
     try:
         body = _parsed(f"{setup}\n{source}" if setup.strip() else source)
         reader = _Reader(entry_point)
+        reader.outermost = frozenset(map(id, body))
         scope = reader.block(body, _with_usual_modules(body))
         reader.functions(body, scope)
     except RecursionError as error:
@@ -95,6 +96,8 @@ class _Reader:
 
     def __init__(self, entry_point: str | None) -> None:
         self.entry_point = entry_point
+        self.outermost: frozenset[int] = frozenset()
+        """The statements of the test code that stand in no other, by their ids."""
         self.found: list[Split] = []
         self.called: set[str] = set()
 
@@ -124,12 +127,15 @@ class _Reader:
         match node:
             case ast.Assert(test=test):
                 self._take(split_assertion(test, scope))
-                return scope
+                given = free_names(test) & scope.own - scope.modules - scope.helpers.keys()
+                return replace(scope, asserted=scope.asserted | given) if scope.mentions_program(test) else scope
             case ast.Import() | ast.ImportFrom():
                 return _imported(node, scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 is_run = isinstance(node, _Function) and (_is_test(node.name) or node.name == "check")
-                is_run = is_run or (isinstance(node, ast.ClassDef) and _is_test_class(node))
+                is_run = (is_run and id(node) in self.outermost) or (
+                    isinstance(node, ast.ClassDef) and _is_test_class(node)
+                )
                 return scope if is_run else scope.with_helper(node)
             case ast.For(target=target, body=body, orelse=[]) if _asserts(node):
                 for bound in iterations(target, node.iter, scope):
@@ -146,7 +152,7 @@ class _Reader:
             case ast.Try(handlers=[handler], orelse=[], finalbody=[]) if _asserts(node):
                 self._take([_tried(node, handler, scope)])
                 return scope
-            case ast.If(test=test) if _is_main_guard(test):
+            case ast.If(test=test) if _is_main_guard(test) and not _asserts(node):
                 return scope
             case ast.Assign() | ast.AnnAssign(value=ast.expr()):
                 return _assigned(node, scope)
@@ -170,12 +176,12 @@ class _Reader:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name == "check" and len(call.args) > 1:  # another one than `check(candidate)`
             raise TestsError(f"its assertions stand in a function that tests call: {name}")
+        if scope.helpers.get(name):
+            raise TestsError(f"its assertions stand in a function that tests call: {name}")
         if name in ("print", "check") or _is_test(name) or name in _HARMLESS:
             return scope
         if ast.unparse(call.func) in ("unittest.main", "pytest.main", "doctest.testmod"):
             return scope
-        if scope.helpers.get(name):
-            raise TestsError(f"its assertions stand in a function that tests call: {name}")
         return _effect(node, scope)
 
     def _check(self, node: _Function, scope: Scope) -> None:
@@ -303,6 +309,8 @@ def _assigned(node: ast.Assign | ast.AnnAssign, scope: Scope) -> Scope:
         after = scope.with_line(node, names, by_program=True, is_object=name[:1].isupper())
         given = (free_names(value) & scope.own) - scope.modules - scope.helpers.keys()
         return replace(after, passed=after.passed | given)
+    if judge := _judges(node, scope):
+        raise TestsError(f"a statement judges the program by {judge}, which is not known: {_shown(node)}")
     if len(targets) == 1 and isinstance(targets[0], ast.Name):
         return scope.with_alias(targets[0].id, value)
     raise TestsError(f"a statement mixes the program with other things: {_shown(node)}")
