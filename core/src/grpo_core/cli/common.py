@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
     from grpo_core.ranks.place import Processes
 
-__all__ = ["Endpoint", "JsonFlag", "NodeRank", "Nodes", "PerNode", "PluginFiles", "load_plugins", "processes_of"]
+__all__ = [
+    "Endpoint",
+    "JsonFlag",
+    "NodeRank",
+    "Nodes",
+    "PerNode",
+    "PerNodeOrBefore",
+    "PluginFiles",
+    "load_plugins",
+    "processes_of",
+]
 
 PluginFiles = Annotated[
     list[Path] | None,
@@ -32,6 +42,18 @@ PerNode = Annotated[
     typer.Option("--nproc-per-node", metavar="N", min=1, help="Processes here: one a GPU.", rich_help_panel=_PROCESSES),
 ]
 """Give the parameter the default 1."""
+PerNodeOrBefore = Annotated[
+    int | None,
+    typer.Option(
+        "--nproc-per-node",
+        metavar="N",
+        min=1,
+        help="Processes here. Default: as many as before.",
+        rich_help_panel=_PROCESSES,
+        show_default=False,
+    ),
+]
+"""Give the parameter the default None."""
 Nodes = Annotated[
     int, typer.Option("--nnodes", metavar="N", min=1, help="Machines; start it on each.", rich_help_panel=_PROCESSES)
 ]

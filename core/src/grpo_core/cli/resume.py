@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNode, PluginFiles, processes_of
+from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNodeOrBefore, PluginFiles, processes_of
 from grpo_core.cli.flags import SetOption
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def resume(
     ] = False,
     set_: SetOption = None,
     plugin: PluginFiles = None,
-    nproc_per_node: PerNode = 1,
+    nproc_per_node: PerNodeOrBefore = None,
     nnodes: Nodes = 1,
     node_rank: NodeRank = 0,
     rdzv_endpoint: Endpoint = None,
@@ -42,8 +42,11 @@ def resume(
     With --set it goes on otherwise: runs/a/checkpoints/step-000150 --set trainer.learning_rate=5e-7.
     """
     from grpo_core.loop import launch
+    from grpo_core.ranks.place import Processes
 
-    processes = processes_of(nproc_per_node, nnodes, node_rank, rdzv_endpoint)
+    processes = processes_of(nproc_per_node or 1, nnodes, node_rank, rdzv_endpoint)
+    if nproc_per_node and processes is None:
+        processes = Processes()
     if processes is not None and processes.node_rank > 0:
         raise typer.Exit(launch.start(processes, ["."]))  # rank 0, on machine 0, has the plan
     change = partial(_changed, texts=set_, plugin_files=plugin) if set_ else None

@@ -57,6 +57,8 @@ class LoopState:
     """With how many threads a process computes; 0: not known."""
     processes: int = 0
     """How many processes train; 0: not known."""
+    per_machine: int = 0
+    """How many of them on each machine; 0: not known."""
 
 
 def checkpoints_of(run_dir: Path) -> list[Path]:

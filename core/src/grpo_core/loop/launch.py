@@ -24,7 +24,17 @@ from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
 from grpo_core.types import EvaluationReport, RunOutcome
 
-__all__ = ["check_state", "evaluate_model", "exit_code", "launch", "open_run", "resume", "run_folder", "start"]
+__all__ = [
+    "check_state",
+    "evaluate_model",
+    "exit_code",
+    "launch",
+    "open_run",
+    "processes_before",
+    "resume",
+    "run_folder",
+    "start",
+]
 
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
@@ -57,9 +67,10 @@ def resume(
 ) -> int:
     """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is.
 
-    `change` makes the plan it goes on by of the one it began with; None: the same.
+    `processes` None: as many as before. `change` makes the plan it goes on by of the one it began with; None: the same.
     """
     plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
+    processes = processes or processes_before(checkpoint)
     plan = change(plan) if change else plan
     prepared = prepare(plan, run_dir=run_dir)
     if checkpoint is not None:
@@ -69,7 +80,7 @@ def resume(
     if change:
         write_plan(plan, run_dir)
     announce(plan, prepared, processes)
-    if processes is not None:
+    if processes.several:
         return start(processes, [str(path), *(["--allow-changes"] if allow_changes else [])])
     return exit_code(train(plan, run_dir, prepared, checkpoint))
 
@@ -184,6 +195,21 @@ def run_folder(path: Path) -> Path:
 def checkpoint_in(path: Path) -> Path | None:
     """The checkpoint that `path` is, or the newest one of the run that it is; None: the run has none yet."""
     return path if (path / "state.json").is_file() else newest_checkpoint(path)
+
+
+def processes_before(checkpoint: Path | None) -> Processes:
+    """As many processes as the run had when it wrote its checkpoint; says so where it had several."""
+    state = None if checkpoint is None else read_state(checkpoint)
+    if state is None or state.processes <= 1:
+        return Processes()
+    if state.per_machine not in (0, state.processes):
+        raise UsageError(
+            f"the run had {state.processes} processes, {state.per_machine} on each machine: it is not clear how many "
+            "it should go on with here",
+            hint="say so: --nproc-per-node N, and --nnodes, --node-rank and --rdzv-endpoint for several machines",
+        )
+    print(f"going on with {state.processes} processes, as before; --nproc-per-node N for another number", flush=True)
+    return Processes(per_node=state.processes)
 
 
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:

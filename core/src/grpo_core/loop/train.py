@@ -55,7 +55,8 @@ def train(
     """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end."""
     records = Records(run_dir) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
-    progress.state = settle_threads(progress.state, processes=ranks.world_size)
+    state = settle_threads(progress.state, processes=ranks.world_size)
+    progress.state = replace(state, per_machine=ranks.local_world_size)
     records.cut_back(progress.state.step if checkpoint else -1)
     if ranks.is_first:
         forget_checkpoints(run_dir, progress.state.step)

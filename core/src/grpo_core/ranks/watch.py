@@ -83,7 +83,7 @@ class Watch:
             by=self._rank,
             message=f"rank {rank} died{where} ({how}) while rank {self._rank} {self._doing()}",
             hint="a process that was killed left no message: was it out of memory (dmesg), or ended by hand? "
-            "`grpoctl resume` goes on from the last checkpoint",
+            "`grpoctl resume RUN` goes on from the last checkpoint, with as many processes as before",
         )
 
     def _orphaned(self) -> bool:

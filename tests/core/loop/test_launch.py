@@ -1,0 +1,35 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grpo_core.errors import UsageError
+from grpo_core.loop.launch import processes_before
+from grpo_core.ranks.place import Processes
+
+
+def _checkpoint(folder: Path, **known: Any) -> Path:
+    state = {"step": 2, "version": 2, "zero_reward_steps": 0, "fingerprint": "rows"}
+    (folder / "state.json").write_text(json.dumps({**state, **known}), encoding="utf-8")
+    return folder
+
+
+def test_a_run_goes_on_with_as_many_processes_as_it_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert processes_before(_checkpoint(tmp_path, processes=2, per_machine=2)) == Processes(per_node=2)
+    expected = "going on with 2 processes, as before; --nproc-per-node N for another number\n"
+    assert capsys.readouterr().out == expected
+
+
+def test_a_run_of_one_process_goes_on_as_one_and_says_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert processes_before(None) == Processes()
+    assert processes_before(_checkpoint(tmp_path)) == Processes()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_of_several_machines_must_be_told_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="had 16 processes, 8 on each machine") as caught:
+        processes_before(_checkpoint(tmp_path, processes=16, per_machine=8))
+    assert "--nproc-per-node N" in str(caught.value.hint)
