@@ -37,10 +37,7 @@ class Spread:
         """Give every rank rank 0's weights: files on two machines may differ."""
         if self.world_size > 1:
             for tensor in (*module.parameters(), *module.buffers()):
-                moved = tensor.detach().to(self.device)  # a module that is yet to be spread may be in main memory
-                dist.broadcast(moved, src=0)
-                if moved.device != tensor.device:
-                    tensor.data.copy_(moved)
+                dist.broadcast(tensor.detach(), src=0)
 
     def even(self, packs: Sequence[tuple[Row, ...]]) -> list[tuple[Row, ...]]:
         """The micro-batches, with dummies behind them where another rank has more."""

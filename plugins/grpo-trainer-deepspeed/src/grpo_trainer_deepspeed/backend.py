@@ -92,7 +92,8 @@ class DeepSpeedTrainer:
             may_be_plain=not self._is_spread,
             project=plain_head(model) if self._is_spread else None,
         ).eval()
-        self._spread.same(policy if self._is_spread else policy.to(self._device))
+        if not self._is_spread:  # where they are, rank 0's are spread
+            self._spread.same(policy.to(self._device))
         return policy
 
     def _load_reference(self, config: dict[str, Any]) -> Any:

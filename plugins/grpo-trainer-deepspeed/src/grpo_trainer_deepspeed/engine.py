@@ -87,6 +87,7 @@ def make_engine(
     deepspeed: Any, policy: PolicyModule, config: dict[str, Any], settings: TrainerSettings, *, on_cpu: bool
 ) -> Engine:
     """Spread the policy's weights as the configuration says, and make its optimiser; `on_cpu` is DeepSpeed's own."""
+    _spread(deepspeed, policy, config)
     adamw = make_adamw(policy.parameters(), settings, on_cpu=on_cpu)
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     with redirect_stdout(io.StringIO()):  # one of its optimisers prints how much memory is used, each time it looks
@@ -97,6 +98,7 @@ def make_engine(
 
 def make_reference(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> Any:
     """A model that is spread in stage 3 and never trained, as something to call."""
+    _spread(deepspeed, policy, config)
     engine, *_ = deepspeed.initialize(model=policy, config=dict(config))
     _keep_head_gathered(deepspeed, policy, config)
     return engine
@@ -138,6 +140,16 @@ def whole_together(weights: Iterable[nn.Parameter]) -> Iterator[None]:
 
     with deepspeed.zero.GatheredParameters(spread):
         yield
+
+
+def _spread(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> None:
+    """In stage 3 give every rank its part of rank 0's weights, one after the other: an engine would first bring all of
+    them to its device."""
+    if config["zero_optimization"]["stage"] == 3:
+        deepspeed.zero.Init(module=policy, config_dict_or_path=dict(config))
+        device = deepspeed.get_accelerator().current_device_name()
+        for buffer in policy.buffers():
+            buffer.data = buffer.data.to(device)
 
 
 def _keep_head_gathered(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> None:
