@@ -45,6 +45,7 @@ class StandIn:
             "protocol": 1,
             "vllm": "0.32.0",
             "device": "cpu",
+            "cuts_prompts": False,
             "workers": 1,
             "engines": 1,
             "dtype": "float32",

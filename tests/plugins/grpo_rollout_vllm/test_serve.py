@@ -42,7 +42,8 @@ def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monke
 
 def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "is_cpu_build", lambda: True)
-    assert "--enforce-eager" in server_command("m", host="h", port=1, arguments=[])
+    command = server_command("m", host="h", port=1, arguments=[])
+    assert {"--enforce-eager", "--no-enable-chunked-prefill"} <= set(command)
     assert server_environment([], {"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
 
 

@@ -169,6 +169,7 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
         "gpu_memory_utilization": options.memory_share,
         "enable_sleep_mode": sleeps,
         "enforce_eager": not on_gpu,
+        "enable_chunked_prefill": None if on_gpu else False,  # launch.py says why
         "seed": context.seed,
         **options.engine,
     }

@@ -13,7 +13,8 @@ EXTENSION = "grpo_rollout_vllm.worker.Extension"
 
 _NEEDED = ("--worker-extension-cls", EXTENSION, "--enable-scale-out", "--generation-config", "vllm")
 """Weight transfer; tokens in and out with the version of the weights; no sampling defaults of the model's own."""
-_ON_A_CPU = ("--enforce-eager",)
+_ON_A_CPU = ("--enforce-eager", "--no-enable-chunked-prefill")
+"""No compiler; and vLLM 0.32 dies on a CPU of a prompt that it cuts in two while completions have seeds."""
 _ENVIRONMENT = {
     "VLLM_SERVER_DEV_MODE": "1",  # opens the routes for weights
     "VLLM_NO_USAGE_STATS": "1",

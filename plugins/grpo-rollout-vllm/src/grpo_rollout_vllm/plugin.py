@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grpo_core.api import RolloutSpec, hookimpl
+from grpo_core.api import RecipeSpec, RolloutSpec, hookimpl
 
 
 @hookimpl
@@ -17,4 +17,21 @@ def grpo_rollout_backends() -> Iterable[RolloutSpec]:
         options="grpo_rollout_vllm.options:VllmRolloutOptions",
         capabilities=frozenset({"overlaps", "weights:stream"}),
         serve="grpo_rollout_vllm.serve:serve",
+    )
+
+
+@hookimpl
+def grpo_recipes() -> Iterable[RecipeSpec]:
+    """Countdown with both engines."""
+    yield RecipeSpec(
+        name="countdown",
+        summary="Countdown with Qwen2.5-3B-Instruct on three GPUs: vLLM and ZeRO-3",
+        package="grpo_rollout_vllm",
+        path="recipes/countdown.yaml",
+    )
+    yield RecipeSpec(
+        name="countdown-engines-smoke",
+        summary="Both engines on a CPU: a vLLM server, two ZeRO-3 processes, 20 steps",
+        package="grpo_rollout_vllm",
+        path="recipes/countdown-engines-smoke.yaml",
     )

@@ -81,6 +81,12 @@ class Server:
                 f"the vLLM server {self.url} reports {told['logprobs']}, which the trainer cannot compare with its own",
                 hint="start it without --logprobs-mode",
             )
+        if told["device"] == "cpu" and told["cuts_prompts"]:
+            raise RolloutError(
+                f"the vLLM server {self.url} cuts long prompts in two, and on a CPU vLLM dies of that where "
+                "completions have seeds",
+                hint="start it by `grpoctl rollout`, or with --no-enable-chunked-prefill",
+            )
         return About(
             device=told["device"],
             members=told["workers"] * told["engines"],

@@ -44,6 +44,7 @@ class Extension:
             "protocol": PROTOCOL,
             "vllm": vllm.__version__,
             "device": self.device.type,
+            "cuts_prompts": config.scheduler_config.enable_chunked_prefill,
             "workers": parallel.world_size,
             "engines": parallel.data_parallel_size,
             "dtype": str(config.model_config.dtype).partition(".")[2],
