@@ -32,6 +32,15 @@ def test_the_report_of_several_runs_is_here_or_where_one_says(workplace: Path) -
     assert (workplace / "both.html").stat().st_size == (workplace / "report.html").stat().st_size
 
 
+def test_a_report_replaces_a_report_and_no_other_file(workplace: Path) -> None:
+    grpoctl(workplace, "report", "one", "two")
+    grpoctl(workplace, "report", "one", "two")
+    (workplace / "report.html").write_text("<p>mine</p>", encoding="utf-8")
+    refused = " ".join(grpoctl(workplace, "report", "one", "two", code=2).stderr.split())
+    assert "report.html is there and is no report, so it is not overwritten Name another file with --output." in refused
+    assert (workplace / "report.html").read_text(encoding="utf-8") == "<p>mine</p>"
+
+
 def test_what_was_left_out_is_noted_on_stderr(workplace: Path) -> None:
     with (workplace / "one" / "metrics.jsonl").open("a") as file:
         file.write('{"half')

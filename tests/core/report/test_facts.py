@@ -45,6 +45,12 @@ def test_the_plan_says_what_was_trained_on_what(tmp_path: Path) -> None:
         "A step": "8 prompts × 8 completions",
         "Update": "dapo, learning rate 1e-06, beta 0.04",
     }
+    lora = plan_of(trainer={"lora": {"rank": 4}})
+    assert setup(opened(tmp_path / "lora", plan=lora))[-1].value == "dapo, learning rate 1e-06, beta 0, LoRA rank 4"
+    adapter = plan_of(trainer={"lora": {"adapter": "/runs/a/final/adapter"}})
+    assert setup(opened(tmp_path / "more", plan=adapter))[-1].value.endswith(", LoRA from /runs/a/final/adapter")
+    default = plan_of(trainer={"lora": {"alpha": 8}})
+    assert setup(opened(tmp_path / "default", plan=default))[-1].value.endswith(", LoRA of the default rank")
     hub = plan_of(model="Qwen/Qwen2.5-3B-Instruct")
     assert setup(opened(tmp_path / "hub", plan=hub))[0].value == "Qwen/Qwen2.5-3B-Instruct"
     assert setup(opened(tmp_path / "without")) == []

@@ -31,8 +31,8 @@ def test_one_run_has_tiles_and_several_a_table_with_what_they_share_said_once(tm
     assert 'class="tile"' in sections.head([one])
     both = sections.head([one, two])
     assert both.count("acme/sums") == 1
-    assert cells(both, "one")[0] == "dapo, learning rate 1e-05, beta 0"
-    assert cells(both, "two")[0] == "dapo, learning rate 1e-06, beta 0"
+    assert cells(both, "Update") == ["dapo, learning rate 1e-05, beta 0", "dapo, learning rate 1e-06, beta 0"]
+    assert both.index(">Update<") < both.index("acme/sums"), "what differs stands first"
 
 
 def test_a_finding_is_a_card_with_its_level_in_words(tmp_path: Path) -> None:
@@ -70,6 +70,8 @@ def test_settings_have_their_origin_and_what_differs_is_marked(tmp_path: Path) -
     made = sections.settings([one, two, three])
     assert cells(made, "trainer.learning_rate") == ["1e-05  mine.yaml:3", "1e-06  default", "–"]
     assert '<tr class="differs"><th scope="row">trainer.learning_rate' in made
+    two_runs = sections.settings([one, two])
+    assert two_runs.index("trainer.learning_rate<") < two_runs.index("model.path<"), "what differs stands first"
     alone = sections.settings([two])
     assert '<tr class="default"><th scope="row">trainer.learning_rate' in alone
     assert sections.settings([three]) == ""

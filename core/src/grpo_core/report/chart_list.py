@@ -195,6 +195,13 @@ CHARTS: tuple[Chart, ...] = (
     ),
     _chart(
         _SAMPLER,
+        "Staleness",
+        "updates between the weights that drew and those that learn",
+        "sampler/staleness_mean = mean",
+        "sampler/staleness_max = largest",
+    ),
+    _chart(
+        _SAMPLER,
         "Use of the sample",
         "effective sample size, and weights capped or dropped",
         "sampler/ess = effective",

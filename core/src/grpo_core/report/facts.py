@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from grpo_core.recipe.schema import LoraSettings
 from grpo_core.report.completions import StepSummary
 from grpo_core.report.curves import curve
 from grpo_core.report.findings.finding import number, percent
@@ -31,6 +32,7 @@ def setup(run: RunFolder) -> list[Fact]:
     rewards = ", ".join(f"{reward.name} × {reward.weight:g}" for reward in run.plan.rewards)
     step = f"{batch.prompts_per_step} prompts × {batch.completions_per_prompt} completions"
     update = f"{recipe.objective.loss}, learning rate {recipe.trainer.learning_rate:g}, beta {recipe.objective.beta:g}"
+    update += _lora(recipe.trainer.lora)
     return [
         Fact(label="Model", value=_last_part(recipe.model.path)),
         Fact(label="Data", value=", ".join(dataset.reference for dataset in run.plan.datasets)),
@@ -38,6 +40,14 @@ def setup(run: RunFolder) -> list[Fact]:
         Fact(label="A step", value=step),
         Fact(label="Update", value=update),
     ]
+
+
+def _lora(lora: LoraSettings | None) -> str:
+    if lora is None:
+        return ""
+    if lora.adapter is not None:
+        return f", LoRA from {lora.adapter}"
+    return f", LoRA rank {lora.rank}" if lora.rank else ", LoRA of the default rank"
 
 
 def facts(run: RunFolder, summaries: Sequence[StepSummary]) -> list[Fact]:

@@ -34,14 +34,15 @@ class RunParts:
 
 
 def head(runs: Sequence[RunParts]) -> Html:
-    """What was run, and the numbers one asks for first: tiles for one run, a table for several."""
+    """What was run, and the numbers one asks for first: tiles for one run; for several a table of what differs, with a
+    column a run, and then what they share."""
     if len(runs) == 1:
         (only,) = runs
         tiles = (_tile(fact) for fact in facts(only.run, only.summaries))
         return join(_facts(setup(only.run)), tag("div", *tiles, class_="tiles"))
     columns = [[*setup(one.run), *facts(one.run, one.summaries)] for one in runs]
     shared = [fact for fact in columns[0] if all(fact in column for column in columns)]
-    return join(_facts(shared), _comparison(runs, [[fact for fact in each if fact not in shared] for each in columns]))
+    return join(_comparison(runs, [[fact for fact in each if fact not in shared] for each in columns]), _facts(shared))
 
 
 def findings(runs: Sequence[RunParts]) -> Html:
@@ -60,10 +61,11 @@ def numbers(runs: Sequence[RunParts]) -> Html:
 
 
 def settings(runs: Sequence[RunParts]) -> Html:
-    """Every setting with its origin, the runs side by side."""
+    """Every setting with its origin, the runs side by side; those that differ stand first."""
     known = [(one.run.name, _explained(one.run)) for one in runs]
     paths = dict.fromkeys(path for _, values in known for path in values)
-    rows = [_setting(path, [values.get(path) for _, values in known]) for path in paths]
+    found = {path: [values.get(path) for _, values in known] for path in paths}
+    rows = [_setting(path, found[path]) for path in sorted(found, key=lambda path: not _differ(found[path]))]
     if not rows:
         return Html("")
     names = [name for name, _ in known] if len(known) > 1 else ["value"]
@@ -94,11 +96,11 @@ def _tile(fact: Fact) -> Html:
 def _comparison(runs: Sequence[RunParts], facts_by_run: Sequence[Sequence[Fact]]) -> Html:
     columns = [{fact.label: fact for fact in shown} for shown in facts_by_run]
     labels = list(dict.fromkeys(label for column in columns for label in column))
-    header = tag("tr", *(tag("th", text, scope="col") for text in ("run", *labels)))
-    rows = []
-    for one, column in zip(runs, columns, strict=True):
-        cells = (tag("td", *_compared(column.get(label))) for label in labels)
-        rows.append(tag("tr", tag("th", one.run.name, scope="row"), *cells))
+    header = tag("tr", *(tag("th", text, scope="col") for text in ("", *(one.run.name for one in runs))))
+    rows = (
+        tag("tr", tag("th", label, scope="row"), *(tag("td", *_compared(column.get(label))) for column in columns))
+        for label in labels
+    )
     return _scrolling(tag("thead", header), tag("tbody", *rows), class_="comparison", label="Runs compared")
 
 
@@ -174,14 +176,22 @@ def _explained(run: RunFolder) -> dict[str, Explained]:
 
 
 def _setting(path: str, values: Sequence[Explained | None]) -> Html:
-    texts = [None if value is None else show_value(value.value) for value in values]
+    texts = _texts(values)
     classes = []
-    if len(set(texts)) > 1:
+    if _differ(values):
         classes.append("differs")
     if all(value is None or value.origin == DEFAULT for value in values):
         classes.append("default")
     cells = (tag("td", *_setting_cell(text, value)) for text, value in zip(texts, values, strict=True))
     return tag("tr", tag("th", path, scope="row"), *cells, class_=" ".join(classes) or None)
+
+
+def _texts(values: Sequence[Explained | None]) -> list[str | None]:
+    return [None if value is None else show_value(value.value) for value in values]
+
+
+def _differ(values: Sequence[Explained | None]) -> bool:
+    return len(set(_texts(values))) > 1
 
 
 def _setting_cell(text: str | None, value: Explained | None) -> Iterator[Html]:

@@ -23,15 +23,22 @@ __all__ = ["BUDGET_BYTES", "make_page", "write_report"]
 BUDGET_BYTES = 2_500_000
 """Of texts of completions in the page, and again of probe answers; all runs together."""
 _MOST_NOTES = 20
+_MARK = b"GRPO run report"
+"""What every report has in its page.html."""
 
 
 def write_report(paths: Sequence[Path], output: Path) -> tuple[RunFolder, ...]:
     """Write the report about the runs in `paths` to the file `output`; gives the runs with what was noted about them.
 
-    Raises `UsageError` where a path is no run with metrics, or the file cannot be written.
+    A report that is there is replaced, any other file is not. Raises `UsageError` where a path is no run with metrics,
+    or the file cannot be written.
     """
     if output.is_dir():
         raise UsageError(f"{output} is a folder", hint=f"Name a file: --output {output / 'report.html'}")
+    if output.exists() and not _is_report(output):
+        raise UsageError(
+            f"{output} is there and is no report, so it is not overwritten", hint="Name another file with --output."
+        )
     runs = open_runs(paths)
     text = make_page(runs, budget_bytes=BUDGET_BYTES)
     aside = output.with_name(f".{output.name}.partial")
@@ -43,6 +50,13 @@ def write_report(paths: Sequence[Path], output: Path) -> tuple[RunFolder, ...]:
             f"{output} cannot be written: {error.strerror or error}", hint="Name another file with --output."
         ) from error
     return runs
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        return _MARK in path.read_bytes()
+    except OSError:
+        return False
 
 
 def make_page(runs: Sequence[RunFolder], *, budget_bytes: int) -> str:
