@@ -148,10 +148,18 @@ def test_noise_on_the_workers_own_socket_costs_its_answer() -> None:
 
 
 def test_what_an_answer_started_is_killed_with_its_worker(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
     with pool("by_text") as made:
-        assert ask(made, f"spawn {tmp_path / 'pid'}", budget_s=0.5) == [0.0]
-        pid = int((tmp_path / "pid").read_text())
-        assert not alive(pid)
+        for budget_s in (
+            0.5,
+            2.0,
+            8.0,
+            15.0,
+        ):  # however slow this machine is, in one of them it gets to start something
+            assert ask(made, f"spawn {pid}", budget_s=budget_s) == [0.0]
+            if pid.exists() and pid.read_text():
+                break
+        assert not alive(int(pid.read_text()))
 
 
 def test_workers_never_imported_torch_and_are_children_of_the_zygote() -> None:
