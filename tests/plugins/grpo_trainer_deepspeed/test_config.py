@@ -116,6 +116,22 @@ def test_another_stage_than_the_option_says_is_refused() -> None:
     assert "zero_optimization.stage: it is 2, and trainer.options.stage says 3" in message
 
 
+def test_offload_to_another_place_than_the_option_says_is_refused() -> None:
+    given = {"zero_optimization": {"offload_optimizer": {"device": "nvme"}}}
+    message = refusal(given, offload_optimizer=True)
+    assert "offload_optimizer.device: it is 'nvme', and trainer.options.offload_optimizer says 'cpu'" in message
+    assert made(given)["zero_optimization"]["offload_optimizer"] == {"device": "nvme"}
+
+
+def test_sums_of_gradients_are_fp32_whatever_a_json_says() -> None:
+    message = refusal({"data_types": {"grad_accum_dtype": "bf16"}}, trainer={"precision": "bf16"})
+    assert "data_types.grad_accum_dtype: it is 'bf16', and this trainer says 'fp32'" in message
+
+
+def test_in_stage_0_a_json_may_repeat_the_norm_that_the_trainer_clips_to() -> None:
+    assert made({"gradient_clipping": 1.0}, stage=0)["gradient_clipping"] == 0.0
+
+
 def test_all_contradictions_are_told_together() -> None:
     message = refusal({"train_batch_size": 8, "gradient_clipping": 0.3, "optimizer": {"type": "Lion"}})
     assert "the recipe has 3 problems" in message

@@ -94,6 +94,7 @@ def convert(directory: Path) -> None:
     if done.returncode:
         reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
         raise CheckpointError(f"{directory / PARTS} cannot be put together: {reason}", hint=_HINT)
+    (directory / "latest_universal").unlink(missing_ok=True)  # it names the folder as it was called until now
     aside.rename(target)
 
 

@@ -19,6 +19,15 @@ __all__ = ["deepspeed_config", "problems", "reference_config"]
 
 AUTO = "auto"
 BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+SETTINGS: dict[tuple[str, ...], str] = {
+    ("gradient_clipping",): "trainer.max_grad_norm",
+    ("bf16", "enabled"): "trainer.precision",
+    ("fp16", "enabled"): "trainer.options.fp16",
+    ("zero_optimization", "stage"): "trainer.options.stage",
+    ("zero_optimization", "offload_optimizer", "device"): "trainer.options.offload_optimizer",
+    ("zero_optimization", "offload_param", "device"): "trainer.options.offload_parameters",
+}
+"""What of the recipe decides a key."""
 NEVER = 10**9
 """Steps between lines that DeepSpeed would print beside the run's own console."""
 SEVERAL = 2
@@ -98,14 +107,10 @@ def _contradictions(
                 f"it is {given[key]!r}, but the batch is run.prompts_per_step × rollout.completions_per_prompt, and "
                 'micro-batches are trainer.micro_batch_tokens; remove it, or write "auto"',
             )
-    wanted: dict[tuple[str, ...], tuple[object, str]] = {
-        ("gradient_clipping",): (settings.max_grad_norm or 0.0, "trainer.max_grad_norm"),
-        ("bf16", "enabled"): (settings.precision == "bf16", "trainer.precision"),
-        ("fp16", "enabled"): (options.fp16, "trainer.options.fp16"),
-        ("zero_optimization", "stage"): (options.zero_stage, "trainer.options.stage"),
-    }
-    for path, (ours, setting) in wanted.items():
-        yield from _unless_equal(given, path, ours, setting)
+    ours = _ours(options, settings) | {"gradient_clipping": settings.max_grad_norm or 0.0}
+    for path, value in _leaves(ours):
+        if path[0] not in BATCH_KEYS:
+            yield from _unless_equal(given, path, value, SETTINGS.get(path, "this trainer"))
     yield from _optimizer(given, settings)
     if any(value != AUTO for value in _parameters(given.get("scheduler")).values()):
         yield _problem("scheduler", "learning rates are trainer.schedule and trainer.warmup_updates; remove it")
@@ -141,6 +146,15 @@ def _unless_equal(given: Mapping[str, Any], path: tuple[str, ...], ours: object,
 
 def _problem(key: str, message: str) -> Problem:
     return Problem(path=f"trainer.options.config.{key}", message=message)
+
+
+def _leaves(section: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Every value that is no mapping, with the keys that lead to it."""
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
 
 
 def _parameters(section: object) -> Mapping[str, Any]:
