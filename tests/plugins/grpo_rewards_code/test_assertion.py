@@ -321,6 +321,46 @@ def test_input_and_answer_out_of_one_object_are_refused(source: str) -> None:
         read_script(f"from types import SimpleNamespace\n{source}")
 
 
+@pytest.mark.parametrize(
+    ("source", "beside", "apart"),
+    [
+        ("xs = [3, 1]\nr = f(xs)\nassert r == sorted(xs)", "r", "sorted(xs)"),
+        ("xs = [3, 1]\nr = f(xs)\nassert sorted(xs) == r", "r", "sorted(xs)"),
+        ("xs = [3, 1]\nr = f(list(xs))\nassert len(r) == len(xs)", "len(r)", "len(xs)"),
+        ("xs = [3, 1]\nr, n = f(xs)\nassert r == sorted(xs)", "r", "sorted(xs)"),
+        ("xs = [int('3'), 1]\nr = f(xs)\nassert r == xs", "r", "xs"),
+        ("def test_a():\n    xs = [3, 1]\n    r = f(xs)\n    assert r == sorted(xs)", "r", "sorted(xs)"),
+    ],
+)
+def test_an_input_handed_over_before_is_made_anew_for_what_is_expected(source: str, beside: str, apart: str) -> None:
+    [test] = read_script(source).tests
+    assert run_of(test).expression == beside
+    assert isinstance(test.check, Equal)
+    [later] = test.check.any_of
+    assert isinstance(later, Later)
+    assert later.run.expression == apart
+    assert "f(" not in later.run.setup
+    assert "xs = [" in later.run.setup
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "case = [3, int('66')]\nr = f(case[0])\nassert r == case[1]",
+        "case = [3, int('66')]\nr = f(*case[:1])\nassert r == max(case)",
+        "case = [3, int('66')]\na, b = case\nr = f(a)\nassert r == b",
+        "case = [3, int('66')]\na, _ = case\n_, b = case\nr = f(a)\nassert r == b",
+        "case = [3, int('66')]\nr = f(next(case))\nassert r == case.pop()",
+        # what the program may have changed is not what it was given
+        "xs = [1, 1, 2]\nk = f(xs)\nassert (k, xs) == (2, [1, 2])",
+        "xs = [1, 1, 2]\nk = f(xs)\nassert xs[:k] == [1, 2]",
+    ],
+)
+def test_no_part_of_what_is_handed_over_before_is_an_answer(source: str) -> None:
+    with pytest.raises(TestsError):
+        read_script(source)
+
+
 def test_what_the_program_was_given_is_read_after_it() -> None:
     tests = read_script("xs = [3, 1]\nn = f(xs)\nassert n == 2\nassert xs[:2] == [1, 3]\nassert len(xs) == 2").tests
     assert [run_of(test).expression for test in tests] == ["n", "xs[:2]", "len(xs)"]

@@ -204,7 +204,7 @@ def _test(
     as_lists: bool = False,
 ) -> Split:
     if rest is not None:
-        keep_apart(node, rest, scope)
+        keep_apart(node, rest, scope, before=True)
     source = _AS_LISTS.format(ast.unparse(node)) if as_lists else source
     setup, imports = scope.setup(node, beside=True)
     run = ExpressionRun(expression=source or ast.unparse(node), setup=setup)

@@ -177,15 +177,18 @@ class Scope:
         return kept, frozenset(names)
 
 
-def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope) -> None:
+def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope, *, before: bool = False) -> None:
     """Raise `TestsError` when the program's part of a test takes its input out of something that holds the answer too.
 
-    A list that is passed to the program as it is may be needed on both sides: `f(xs) == sorted(xs)`.
+    A list that is passed to the program as it is may be needed on both sides: `f(xs) == sorted(xs)`; with `before`
+    also one that was passed by a statement before: `r = f(xs); assert r == sorted(xs)`. Each side makes its own.
     """
-    passed = _names_as_they_are(part) - _names_as_they_are(rest, inside_subscripts=True)
     ours, _ = scope.needed(part)
     theirs, _ = scope.needed(rest)
     shared = [line for line in theirs if line in ours]
+    calls = [ast.parse(line.source) for line in ours if before and line not in shared and line.binds & scope.results]
+    taken_apart = {name for tree in (rest, *calls) for name in _names_as_they_are(tree, inside_subscripts=True)}
+    passed = {name for tree in (part, *calls) for name in _names_as_they_are(tree)} - taken_apart
     # `case.input` and `case.answer`, also by a name for each
     taken = [
         {name for tree in trees for name in _names_as_they_are(tree, inside_subscripts=True)}
