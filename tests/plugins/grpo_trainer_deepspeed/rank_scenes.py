@@ -180,6 +180,9 @@ def updates(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
         batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
         trainer.update(batch)
         report = trainer.update(batch)
+        buffers = list(trainer._policy.model.buffers())  # rotary frequencies, which lose positions in bf16
+        assert buffers
+        assert all(buffer.dtype == torch.float32 for buffer in buffers)
         keep(Path(scratch) / name, ranks, trainer)
         if ranks.is_first:
             (Path(scratch) / name / "metrics.json").write_text(json.dumps(dict(report.metrics)))
