@@ -12,9 +12,10 @@ from typing import Any
 
 from grpo_core.data.feed import Feed
 from grpo_core.loop.checkpoint import LoopState, save_checkpoint
-from grpo_core.loop.launch import checkpoint_in, run_folder
+from grpo_core.loop.launch import checkpoint_in
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.train import start
+from grpo_core.recipe.plan import run_folder
 from tests.cases.expect import ClearError, difference
 from tests.cases.scored import registered
 from tests.integration.runs import Ran, grpoctl

@@ -44,7 +44,18 @@ def test_the_best_model_is_kept_apart_and_loads(tmp_path: Path) -> None:
 def test_a_misspelt_metric_of_the_best_model_is_refused_before_the_first_step(tmp_path: Path) -> None:
     make_workplace(tmp_path)
     done = grpoctl(tmp_path, *train_arguments("run", *EVALUATED, "--save-best", "eval/reward_maen"), code=2)
-    assert "run.save_best: the evaluation of this run has no 'eval/reward_maen'; did you mean 'eval/rew" in done.stderr
+    assert "run.save_best: no evaluation has 'eval/reward_maen'; did you mean 'eval/reward_mean'?" in done.stderr
+    assert "(--save-best)" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_metric_that_this_runs_evaluation_lacks_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    make_workplace(tmp_path)
+    done = grpoctl(tmp_path, *train_arguments("run", *EVALUATED, "--save-best", "eval/rewards/vowel/mean"), code=2)
+    message = (
+        "run.save_best: the evaluation of this run has no 'eval/rewards/vowel/mean'; did you mean 'eval/rewards/vow"
+    )
+    assert message in done.stderr
     assert [row["step"] for row in metrics_of(tmp_path / "run")] == [0]
 
 

@@ -94,6 +94,11 @@ def test_what_is_not_a_run_or_already_finished_is_refused(tmp_path: Path) -> Non
     make_workplace(tmp_path)
     (tmp_path / "empty").mkdir()
     assert "neither a run's folder" in grpoctl(tmp_path, "resume", "empty", code=2).stderr
+    for command in ("resume", "eval"):
+        assert "there is no folder missing" in grpoctl(tmp_path, command, "missing", code=2).stderr
+        refused = grpoctl(tmp_path, command, "model", code=2).stderr
+        assert "it holds a model" in refused
+        assert "grpoctl eval --model model --dataset" in refused
     grpoctl(tmp_path, *train_arguments("whole"))
     assert "nothing is left to train" in grpoctl(tmp_path, "resume", "whole", code=2).stderr
 

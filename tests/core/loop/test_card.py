@@ -75,6 +75,13 @@ def test_training_rewards_are_means_of_both_ends() -> None:
     assert "| `rewards/timed/mean` | none applied | none applied |" in text
 
 
+def test_one_step_is_no_steps() -> None:
+    rows = [{"step": step, "reward/mean": 0.5, "health/collapse": float(step == 2)} for step in (1, 2)]
+    text = card(measured(rows=rows))
+    assert "| | first step | last step |" in text
+    assert "a collapse in 1 step, first in step 2" in text
+
+
 def test_a_run_of_one_step_has_no_ends() -> None:
     assert "first" not in card(measured(rows=[{"step": 0}, {"step": 1, "reward/mean": 0.5}]))
 

@@ -152,6 +152,10 @@ def test_the_best_model_is_chosen_by_a_metric_of_an_evaluation_that_takes_place(
     assert _findings(run={"save_best": "eval/accuracy"}, dataset=rows) == {}
     message = "'reward/mean' is no metric of an evaluation; choose one, such as eval/accuracy"
     assert _findings(run={"save_best": "reward/mean"}, dataset=rows) == {"run.save_best": message}
+    message = "no evaluation has 'eval/acuracy'; did you mean 'eval/accuracy'?"
+    assert _findings(run={"save_best": "eval/acuracy"}, dataset=rows) == {"run.save_best": message}
+    for name in ("eval/pass@8", "eval/tasks/math/accuracy", "eval/rewards/mine/mean", "eval/truncated_share"):
+        assert _findings(run={"save_best": name}, dataset=rows) == {}
     message = "there is nothing to measure 'eval/accuracy' on; set dataset.evaluation or dataset.evaluation_rows"
     assert _findings(run={"save_best": "eval/accuracy"}) == {"run.save_best": message}
 

@@ -33,6 +33,12 @@ def test_what_is_there_is_no_problem(tmp_path: Path) -> None:
     assert _absent({"model": 3, "dataset": {"use": ["?"], "mix": 7, "evaluation": "a:b:c"}}, tmp_path) == []
 
 
+def test_a_package_that_is_not_there_is_one_problem_not_two(tmp_path: Path) -> None:
+    layer = make_layer({"model": {"path": "pkg:no_such_package/m.gguf"}}, {}, base=tmp_path)
+    assert len(layer.problems) == 1
+    assert absent_files(layer) == []
+
+
 def test_what_is_not_there_is_named_with_its_setting(tmp_path: Path) -> None:
     values = {
         "model": {"path": "./m.gguf", "tokenizer": "./t"},

@@ -46,7 +46,7 @@ def test_what_cannot_be_streamed_says_why(text: str, message: str) -> None:
 
 def test_files_and_plugins_rows_are_not_streamed() -> None:
     for use in ("rows.jsonl?streaming=true", "sums?streaming=true"):
-        with pytest.raises(UsageError, match="unknown detail 'streaming'"):
+        with pytest.raises(UsageError, match="only Hugging Face datasets are streamed"):
             plan_dataset(MixedDataset(use=use), catalog=fake_host().catalog)
 
 

@@ -70,6 +70,7 @@ def test_aliases_are_read() -> None:
         ("a: !!int x\n", "x is not a whole number", 1),
         ("a: [1,\nb", "while parsing a flow sequence", 2),
         ("a: {use: hf:a/b?split=x}", "between brackets, text with a \\? needs quotes", 1),
+        ("a:\n\tb: 1\n", "indent with spaces, not with tabs", 2),
         ("a: 1\n---\nb: 2\n", "expected a single document", 2),
         ("a: \x01\n", "unacceptable character", None),
         ("a: " + "9" * 5000, "is not a whole number", 1),

@@ -178,7 +178,13 @@ def test_too_many_failures_stop_the_run_and_say_what_to_do() -> None:
         "scoring.max_failed_share=0.1 allows; first on sample train-000007: raised KeyError: 'verification_info'"
         in message
     )
-    assert "--set scoring.max_failed_share=0.5" in message
+    assert "; or allow more failures with --set scoring.max_failed_share=0.9 (failed completions" in message
+
+
+def test_a_reward_that_always_fails_is_to_be_mended_and_not_allowed() -> None:
+    with pytest.raises(RewardError, match=r"failed on 2 of 2 completions \(100%\)") as caught:
+        score_once(planned("by_text"), group(["nan"] * 2))
+    assert caught.value.hint == "Mend the reward, or have it return None for samples it cannot judge."
 
 
 def test_none_is_no_score_so_it_does_not_dilute_the_share_of_failures() -> None:

@@ -73,8 +73,7 @@ def _run_settings(run: Path | None) -> Layer | None:
     if run is None:
         return None
     from grpo_core.cli.planning import settings_of
-    from grpo_core.loop.launch import run_folder
-    from grpo_core.recipe.plan import LaunchPlan
+    from grpo_core.recipe.plan import LaunchPlan, run_folder
 
     plan = LaunchPlan.read(run_folder(run))
     batch = plan.recipe.run.model_copy(update={"completions_per_step": None})

@@ -41,12 +41,17 @@ def resume(
 
     With --set it goes on otherwise: runs/a/checkpoints/step-000150 --set trainer.learning_rate=5e-7.
     """
-    from grpo_core.loop import launch
     from grpo_core.ranks.place import Processes
+    from grpo_core.recipe.plan import require_unfinished, run_folder
 
     processes = processes_of(nproc_per_node or 1, nnodes, node_rank, rdzv_endpoint)
     if nproc_per_node and processes is None:
         processes = Processes()
+    if node_rank == 0:
+        require_unfinished(run_folder(run))  # before torch is imported
+
+    from grpo_core.loop import launch
+
     if processes is not None and processes.node_rank > 0:
         raise typer.Exit(launch.start(processes, ["."]))  # rank 0, on machine 0, has the plan
     change = partial(_changed, texts=set_, plugin_files=plugin) if set_ else None

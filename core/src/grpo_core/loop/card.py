@@ -106,7 +106,7 @@ def _training_rewards(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield "On training prompts, whose completions are sampled:"
     yield ""
-    yield f"| | first {edge} steps | last {edge} steps |"
+    yield "| | first step | last step |" if edge == 1 else f"| | first {edge} steps | last {edge} steps |"
     yield "| --- | --- | --- |"
     for name in names:
         yield f"| `{name}` | {_mean(rows[:edge], name)} | {_mean(rows[-edge:], name)} |"
@@ -116,7 +116,8 @@ def _collapse(rows: Sequence[Row]) -> Iterator[str]:
     steps = [row["step"] for row in rows if row.get("health/collapse") == 1]
     if steps:
         yield ""
-        yield f"The run warned of a collapse in {len(steps)} steps, first in step {steps[0]}."
+        count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+        yield f"The run warned of a collapse in {count}, first in step {steps[0]}."
 
 
 def _rewards(plan: LaunchPlan) -> Iterator[str]:

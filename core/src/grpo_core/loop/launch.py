@@ -21,7 +21,7 @@ from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
 from grpo_core.recipe.memory import shape_of
 from grpo_core.recipe.numbers import print_plan
-from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan, PlannedComponent
+from grpo_core.recipe.plan import LaunchPlan, PlannedComponent, require_unfinished, run_folder
 from grpo_core.types import EvaluationReport, RunOutcome
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "open_run",
     "processes_before",
     "resume",
-    "run_folder",
     "start",
 ]
 
@@ -95,12 +94,7 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
 def open_run(path: Path, *, allow_changes: bool) -> tuple[LaunchPlan, Path, Path | None]:
     """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from."""
     run_dir, checkpoint = run_folder(path), checkpoint_in(path)
-    if (run_dir / "final").exists():
-        raise UsageError(
-            f"{run_dir} is finished: nothing is left to train",
-            hint="start a new run with --model pointing to its final/ folder to train further; to go on from an older "
-            "checkpoint, copy the run's folder without final/",
-        )
+    require_unfinished(run_dir)
     plan = LaunchPlan.read(run_dir)
     if not allow_changes:
         check_versions(plan)
@@ -179,17 +173,6 @@ def write_plan(plan: LaunchPlan, run_dir: Path) -> None:
 def exit_code(outcome: RunOutcome) -> int:
     """What the program exits with."""
     return _EXIT_CODES[outcome.status]
-
-
-def run_folder(path: Path) -> Path:
-    """The run that `path`, its folder or one of its checkpoints, belongs to."""
-    folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
-    if not (folder / PLAN_FILE).is_file():
-        raise UsageError(
-            f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)",
-            hint="give the folder that `grpoctl train` printed, or one of its checkpoints/step-…",
-        )
-    return folder
 
 
 def checkpoint_in(path: Path) -> Path | None:

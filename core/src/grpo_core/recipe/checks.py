@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grpo_core.recipe.complaints import did_you_mean
 from grpo_core.recipe.layers import reward_name
 from grpo_core.recipe.mix import mix_names
 from grpo_core.recipe.schema import Recipe
@@ -20,6 +21,13 @@ __all__ = ["DEFAULT_PROMPTS_PER_STEP", "Finding", "check", "prompts_per_step"]
 DEFAULT_PROMPTS_PER_STEP = 8
 _SHOWN_CHOICES = 6
 _METRIC_NAME = re.compile(r"[A-Za-z][\w-]*")
+_EVALUATIONS = (
+    *("eval/accuracy", "eval/reward_mean", "eval/reward_se", "eval/sampled_reward_mean", "eval/pass@K"),
+    *("eval/rewards/NAME/mean", "eval/tasks/TASK/accuracy", "eval/tasks/TASK/reward_mean", "eval/tasks/TASK/reward_se"),
+    *("eval/tasks/TASK/prompts", "eval/judged_share", "eval/length_mean", "eval/truncated_share", "eval/prompts"),
+)
+"""Everything that evaluations measure; what of it a run's evaluation has is known when it was made."""
+_EVALUATED = re.compile("|".join(re.sub("NAME|TASK", ".+", each).replace("K", r"\d+") for each in _EVALUATIONS))
 _DATASET_NAME = re.compile(r"[\w-]+")
 
 
@@ -160,6 +168,8 @@ def _best(recipe: Recipe) -> Iterator[Finding]:
     path: KeyPath = ("run", "save_best")
     if not name.startswith("eval/"):
         yield Finding(path, f"'{name}' is no metric of an evaluation; choose one, such as eval/accuracy")
+    elif not _EVALUATED.fullmatch(name):
+        yield Finding(path, f"no evaluation has '{name}'; {did_you_mean(name, _EVALUATIONS)}")
     elif data.evaluation is None and data.evaluation_rows is None:
         message = f"there is nothing to measure '{name}' on; set dataset.evaluation or dataset.evaluation_rows"
         yield Finding(path, message, (("dataset",),))

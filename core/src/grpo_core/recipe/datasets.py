@@ -113,9 +113,11 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
         entry = _named(reference, catalog, base)
         if entry is not None:
             place = _place_of_rows(reference, entry)
+            buffer_rows(place)  # says what can be streamed, where the next line would know nothing of streams
             check_details(reference, ("path", *DETAILS[place.form]), rows=True)
             return Rows(reference=place, entry=entry, is_named=True)
         reference = replace(reference, form="hub", hub="hf")
+    buffer_rows(reference)
     check_details(reference, DETAILS[reference.form], rows=True)
     entry = catalog.for_hub_id(reference.value) if reference.form == "hub" else None
     if reference.hub == "ms":

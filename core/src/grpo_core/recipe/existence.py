@@ -14,6 +14,7 @@ from grpo_core.errors import Problem, UsageError
 from grpo_core.plugins.references import parse_reference
 from grpo_core.recipe.extras import GGUF_SUFFIX
 from grpo_core.recipe.layers import Layer, display_path, get_value
+from grpo_core.recipe.package_files import PACKAGE_PREFIX
 from grpo_core.recipe.syntax import KeyPath
 
 __all__ = ["WEIGHT_FILES", "absent_files", "model_fault", "weights_fault"]
@@ -64,7 +65,10 @@ def _no_config(folder: Path) -> str:
 
 def _absent_models(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
     path = get_value(layer.values, ("model", "path"))
-    if isinstance(path, str) and (fault := model_fault(path) or weights_fault(path)):
+    is_found = isinstance(path, str) and not path.startswith(
+        PACKAGE_PREFIX
+    )  # else what is wrong with it is said already
+    if isinstance(path, str) and is_found and (fault := model_fault(path) or weights_fault(path)):
         yield ("model", "path"), f"{path}: {fault}"
     for key in (("model", "tokenizer"), ("trainer", "lora", "adapter")):
         other = get_value(layer.values, key)

@@ -11,11 +11,21 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grpo_core import __version__
-from grpo_core.errors import CheckpointError
+from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.schema import Recipe
 
-__all__ = ["BatchPlan", "LaunchPlan", "PlannedComponent", "PlannedDataset", "PlannedObserver", "PlannedReward"]
+__all__ = [
+    "PLAN_FILE",
+    "BatchPlan",
+    "LaunchPlan",
+    "PlannedComponent",
+    "PlannedDataset",
+    "PlannedObserver",
+    "PlannedReward",
+    "require_unfinished",
+    "run_folder",
+]
 
 PLAN_FILE = "plan.json"
 
@@ -164,3 +174,33 @@ class LaunchPlan(_Part):
                 f"{file} is no plan that grpo-core {__version__} understands",
                 hint="It may be damaged, or made by another version of grpo-core.",
             ) from None
+
+
+def run_folder(path: Path) -> Path:
+    """The run that `path`, its folder or one of its checkpoints, belongs to; raises `UsageError` for anything else."""
+    folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
+    if (folder / PLAN_FILE).is_file():
+        return folder
+    if not path.exists():
+        raise UsageError(f"there is no folder {path}", hint=_RUN_HINT)
+    if any((path / name).is_file() for name in ("config.json", "adapter_config.json")):
+        raise UsageError(
+            f"{path} is neither a run's folder nor a checkpoint: it holds a model",
+            hint=f"name a model by --model: grpoctl eval --model {path} --dataset …, or grpoctl train --model {path} …",
+        )
+    raise UsageError(
+        f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)", hint=_RUN_HINT
+    )
+
+
+def require_unfinished(run_dir: Path) -> None:
+    """Raise `UsageError` where a run has its final model."""
+    if (run_dir / "final").exists():
+        raise UsageError(
+            f"{run_dir} is finished: nothing is left to train",
+            hint="start a new run with --model pointing to its final/ folder to train further; to go on from an older "
+            "checkpoint, copy the run's folder without final/",
+        )
+
+
+_RUN_HINT = "give the folder that `grpoctl train` printed, or one of its checkpoints/step-…"

@@ -51,6 +51,13 @@ class Parsed:
     lines: dict[KeyPath, int]
 
 
+_HINTS = (
+    ("'?'", "; between brackets, text with a ? needs quotes"),
+    ("'\\t'", "; indent with spaces, not with tabs"),
+)
+"""What PyYAML's words mean for who wrote the file."""
+
+
 class _Loader(yaml.SafeLoader):
     """Composes nodes only; their values are made here, so nothing of PyYAML's constructors runs."""
 
@@ -72,7 +79,7 @@ def parse_yaml(text: str) -> Parsed:
         value = None if root is None else reader.read(root, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        hint = "; between brackets, text with a ? needs quotes" if "'?'" in (error.problem or "") else ""
+        hint = next((hint for found, hint in _HINTS if found in (error.problem or "")), "")
         raise RecipeSyntaxError(" ".join(filter(None, (error.context, error.problem))) + hint, line) from None
     except yaml.YAMLError as error:
         raise RecipeSyntaxError(str(error).splitlines()[0]) from None

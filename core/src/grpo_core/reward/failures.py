@@ -7,6 +7,7 @@ Place in the flow: outcomes → **failures** → totals.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -87,8 +88,7 @@ class FailureWatch:
         raise RewardError(
             f"reward '{name}' failed on {len(failures)} of {applied} completions ({share:.0%}) in step {step}, more "
             f"than scoring.max_failed_share={self._max_failed_share:g} allows; first on sample {sample_id}: {reason}",
-            hint="Mend the reward, have it return None for samples it cannot judge, or allow more failures with "
-            "--set scoring.max_failed_share=0.5 (failed completions are left out of the update).",
+            hint=f"Mend the reward, or have it return None for samples it cannot judge{_allowing(share)}.",
         )
 
     def _report_mixed(self, name: str, scored: Sequence[Judged], rows: Mapping[str, Sample]) -> None:
@@ -116,6 +116,15 @@ class FailureWatch:
                 "nothing; its row: %s; later ones are only counted (reward/no_total)",
                 *(len(unscored), unscored[0], row_text(rows[unscored[0]])),
             )
+
+
+def _allowing(share: float) -> str:
+    """How to go on all the same, where something is left to train on."""
+    allowed = math.ceil(share * 10 + 1e-9) / 10
+    if allowed >= 1:
+        return ""
+    setting = f"--set scoring.max_failed_share={max(allowed, 0.5):g}"
+    return f"; or allow more failures with {setting} (failed completions are left out of the update)"
 
 
 def _is_mixed(outcomes: Sequence[Outcome]) -> bool:
