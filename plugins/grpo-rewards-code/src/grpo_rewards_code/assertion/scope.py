@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from grpo_rewards_code.problem.types import TestsError
 
-__all__ = ["Line", "Scope", "free_names", "is_literal", "keep_apart"]
+__all__ = ["Line", "Scope", "calls_before", "free_names", "is_literal", "keep_apart", "passed_whole"]
 
 _BUILTINS = frozenset(vars(builtins))
 
@@ -97,10 +97,13 @@ class Scope:
     ) -> Scope:
         """After a statement; `by_program`: what it binds and touches is the program's work from here on."""
         bound, touched = frozenset(binds), frozenset(touches) - self.modules - self.helpers.keys()
-        rows = any(isinstance(each, ast.List | ast.Tuple | ast.Dict | ast.Set) for each in ast.walk(node))
         is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        rows = any(
+            isinstance(each, ast.List | ast.Tuple | ast.Dict | ast.Set) and (not is_definition or _is_table(each))
+            for each in ast.walk(node)
+        )
         uses = free_names(node) | bound
-        line = Line(ast.unparse(node), bound, touched, uses, holds_rows=rows and not is_definition)
+        line = Line(ast.unparse(node), bound, touched, uses, holds_rows=rows)
         known = {name: value for name, value in self.literals.items() if name not in bound | touched}
         return replace(
             self,
@@ -186,9 +189,9 @@ def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope, *, before: bool = F
     ours, _ = scope.needed(part)
     theirs, _ = scope.needed(rest)
     shared = [line for line in theirs if line in ours]
-    calls = [ast.parse(line.source) for line in ours if before and line not in shared and line.binds & scope.results]
+    calls = calls_before([line for line in ours if line not in shared], scope) if before else []
     taken_apart = {name for tree in (rest, *calls) for name in _names_as_they_are(tree, inside_subscripts=True)}
-    passed = {name for tree in (part, *calls) for name in _names_as_they_are(tree)} - taken_apart
+    passed = {name for tree in (part, *calls) for name in passed_whole(tree)} - taken_apart
     # `case.input` and `case.answer`, also by a name for each
     taken = [
         {name for tree in trees for name in _names_as_they_are(tree, inside_subscripts=True)}
@@ -212,6 +215,22 @@ _RANDOM = frozenset(
 )
 _SEEDED = re.compile(r"\bRandom\([^()]")
 """`rng = random.Random(42)`: the same numbers on each side."""
+
+
+def calls_before(lines: Iterable[Line], scope: Scope) -> list[ast.AST]:
+    """Those of the statements that call the program."""
+    return [ast.parse(line.source) for line in lines if line.binds & scope.results]
+
+
+def passed_whole(node: ast.AST) -> set[str]:
+    """Names of values that a call of the program is given as they are, not of functions that read something."""
+    calls = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    return _names_as_they_are(node) - {each.id for each in calls if isinstance(each, ast.Name)}
+
+
+def _is_table(node: ast.expr) -> bool:
+    """Whether a list or mapping holds values that are written out."""
+    return is_literal(node) and any(isinstance(each, ast.Constant) for each in ast.walk(node))
 
 
 def _names_as_they_are(node: ast.AST, *, inside_subscripts: bool = False) -> set[str]:
