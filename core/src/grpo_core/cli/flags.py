@@ -55,7 +55,7 @@ def _flag(name: str, path: str, metavar: str, help: str, panel: str, form: Form 
     )
 
 
-_WHAT, _ROLLOUT, _UPDATE, _RUN = "What to train", "Rollout", "Update", "Run"
+_WHAT, _ROLLOUT, _UPDATE, _RUN = "Model, data and rewards", "Rollout", "Update", "Run"
 
 FLAGS: tuple[Flag, ...] = (
     _flag("--model", "model.path", "PATH", "Folder in Hugging Face layout, GGUF file, or hub id.", _WHAT),
