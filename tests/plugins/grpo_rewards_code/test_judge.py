@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from grpo_rewards_code.compare import Tolerance
-from grpo_rewards_code.executor.types import ExecutorError, Limits, Run, RunResult, StdinRun
+from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult, StdinRun
 from grpo_rewards_code.executor.values import Opaque
 from grpo_rewards_code.judge import Verdict, judge, prepare
 from grpo_rewards_code.problem.row import read_problem
@@ -141,7 +141,26 @@ def test_a_wrong_program_is_not_run_on_all_tests() -> None:
 def test_all_tests_together_have_a_limit() -> None:
     slow = FakeExecutor(lambda program, run: replace(answering(program, run), wall_s=5.0))
     found = verdict(ECHO, stdin_row(*[(x, 2 * x) for x in range(20)]), slow, total_s=30.0)
-    assert found == Verdict(passed=8, tests=20, reason="its tests take longer than 30 s together")
+    assert found == Verdict(passed=6, tests=20, reason="its tests take longer than 30 s together")
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("row", [stdin_row(*[(x, x) for x in range(60)]), code_row("assert f(1) == f(2)\n" * 30)])
+def test_a_program_that_hangs_takes_no_longer_than_all_tests_may(row: dict[str, Any], partial: bool) -> None:
+    class Hanging(FakeExecutor):
+        waited_s = 0.0
+
+        async def run(self, job: Job) -> list[RunResult]:
+            status: Any = "timeout" if partial else "ok"
+            self.jobs.append(job)
+            self.waited_s += job.limits.wall_s * len(job.runs)
+            return [RunResult(status=status, stdout="0\n", value=3, wall_s=job.limits.wall_s) for _ in job.runs]
+
+    executor = Hanging(answering)
+    found = verdict("P", row, executor, total_s=115.0, partial=partial)
+    assert found.passed < found.tests
+    assert 0.0 < executor.waited_s <= 116.0
+    assert all(1.0 <= job.limits.wall_s <= 10.0 for job in executor.jobs)
 
 
 def test_scripts_and_calls_of_one_row_go_out_apart() -> None:

@@ -1,6 +1,7 @@
 """Judges one program against one problem: runs it, and compares outside what comes back.
 
-Runs go out in batches that grow, since most wrong programs fail early. What must be evaluated (an assertion that is
+Runs go out in batches that grow, since most wrong programs fail early, and that fit in the time that is left even if
+each run takes all of its own. What must be evaluated (an assertion that is
 more than a comparison, an expected value that is an expression) runs apart, in a job without the program.
 
 Place in the flow: program, problem → **job → run results → comparison** → score.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from grpo_rewards_code.checks import UNDECIDED, filled, has_data, holds
 from grpo_rewards_code.compare import Tolerance
@@ -22,6 +24,7 @@ __all__ = ["Verdict", "judge", "prepare"]
 
 _FIRST_BATCH_RUNS = 8
 _LARGEST_BATCH_RUNS = 64
+_SHORTEST_WALL_S = 1.0  # Judge0 takes no shorter one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +78,18 @@ async def judge(
     called = with_usual_imports(program) if any(_calls(test) for test in problem.tests) else program
     passed, spent_s, reason = 0, 0.0, ""
     undecided: list[tuple[int, Shell, list[object]]] = []
-    for batch in _batches(problem.tests):
-        if spent_s > total_s:
+    start, size = 0, _FIRST_BATCH_RUNS
+    while start < len(problem.tests):
+        left_s = total_s - spent_s
+        if left_s <= 0:
             reason = reason or f"its tests take longer than {total_s:g} s together"
             break
+        batch = _batch(problem.tests, start, min(size, left_s / limits.wall_s))
         runs = [run for _, test in batch for run in test.runs]
         source = called if _calls(batch[0][1]) else program
-        results = await executor.run(Job(program=source, runs=runs, limits=limits, stop_at_failure=not partial))
+        capped = replace(limits, wall_s=min(limits.wall_s, max(left_s / len(runs), _SHORTEST_WALL_S)))
+        results = await executor.run(Job(program=source, runs=runs, limits=capped, stop_at_failure=not partial))
+        start, size = start + len(batch), min(2 * size, _LARGEST_BATCH_RUNS)
         spent_s += sum(result.wall_s for result in results)
         for number, test, own in _by_test(batch, results):
             found = holds(test, own, tolerance)
@@ -110,17 +118,16 @@ async def _evaluated(
     return sum(good), "" if failed is None else f"test {failed}: the assertion does not hold"
 
 
-def _batches(tests: Sequence[Test]) -> Iterator[list[tuple[int, Test]]]:
-    """Numbered tests (from 1) in batches; one batch is of scripts or of calls, not both."""
+def _batch(tests: Sequence[Test], start: int, most_runs: float) -> list[tuple[int, Test]]:
+    """The next tests, numbered from 1, at least one; all of them scripts, or all of them calls."""
     batch: list[tuple[int, Test]] = []
-    size = _FIRST_BATCH_RUNS
-    for number, test in enumerate(tests, start=1):
-        if batch and (len(batch) >= size or _calls(batch[0][1]) != _calls(test)):
-            yield batch
-            batch, size = [], min(2 * size, _LARGEST_BATCH_RUNS)
+    runs = 0
+    for number, test in enumerate(islice(tests, start, None), start=start + 1):
+        runs += len(test.runs)
+        if batch and (runs > most_runs or _calls(batch[0][1]) != _calls(test)):
+            break
         batch.append((number, test))
-    if batch:
-        yield batch
+    return batch
 
 
 def _by_test(
