@@ -46,8 +46,6 @@ class StandIn:
             "vllm": "0.32.0",
             "device": "cpu",
             "cuts_prompts": False,
-            "workers": 1,
-            "engines": 1,
             "dtype": "float32",
             "logprobs": "raw_logprobs",
             "context_tokens": 256,
@@ -147,6 +145,7 @@ class StandIn:
         if name in ("/pause", "/resume"):
             self.paused = name == "/pause"
         return 200, {
+            "/get_world_size": {"world_size": 1},
             "/version": {"version": self.about["vllm"]},
             "/weight_info": {"weight_version": self.label},
             "/reset_prefix_cache": {"success": True},
@@ -167,9 +166,9 @@ class StandIn:
         if method == "grpo_load":
             folder, fingerprint = arguments
             return self._take_over(read_tensors(Path(folder)), fingerprint)
-        host, port, _, facts, fingerprint, limit_s = arguments
+        host, port, members, _, facts, fingerprint, limit_s = arguments
         device = torch.device("cpu")
-        with Broadcast.join(host, port, rank=1, members=2, device=device, limit_s=limit_s) as group:
+        with Broadcast.join(host, port, rank=1, members=members, device=device, limit_s=limit_s) as group:
             return self._take_over(group.receive([TensorFact.read(fact) for fact in facts]), fingerprint)
 
     def _take_over(self, stream: Any, expected: str) -> tuple[int, Any]:

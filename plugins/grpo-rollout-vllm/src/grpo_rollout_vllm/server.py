@@ -89,7 +89,7 @@ class Server:
             )
         return About(
             device=told["device"],
-            members=told["workers"] * told["engines"],
+            members=int(self._get("/get_world_size", limit_s=_ASK_LIMIT_S)["world_size"]),
             context_tokens=told["context_tokens"],
             sequences=told["sequences"],
         )
@@ -201,7 +201,7 @@ class Server:
 
         def receive() -> None:
             try:
-                arguments = (host, store.port, device.type, facts, spooled.fingerprint, limit_s)
+                arguments = (host, store.port, 1 + about.members, device.type, facts, spooled.fingerprint, limit_s)
                 self._call("grpo_receive", *arguments, limit_s=limit_s)
             except (Unreachable, RolloutError) as error:
                 failed.append(error)

@@ -39,14 +39,12 @@ class Extension:
 
     def grpo_about(self) -> dict[str, Any]:
         """What this server is."""
-        config, parallel = self.vllm_config, self.vllm_config.parallel_config
+        config = self.vllm_config
         return {
             "protocol": PROTOCOL,
             "vllm": vllm.__version__,
             "device": self.device.type,
             "cuts_prompts": config.scheduler_config.enable_chunked_prefill,
-            "workers": parallel.world_size,
-            "engines": parallel.data_parallel_size,
             "dtype": str(config.model_config.dtype).partition(".")[2],
             "logprobs": config.model_config.logprobs_mode,
             "context_tokens": config.model_config.max_model_len,
@@ -71,12 +69,19 @@ class Extension:
         return self._grpo_take_over(read_tensors(Path(folder)), fingerprint)
 
     def grpo_receive(
-        self, host: str, port: int, device: str, tensors: list[list[Any]], fingerprint: str, limit_s: float
+        self,
+        host: str,
+        port: int,
+        members: int,
+        device: str,
+        tensors: list[list[Any]],
+        fingerprint: str,
+        limit_s: float,
     ) -> dict[str, Any]:
         """Take over weights that a run sends to all workers of this server at once."""
         parallel = self.vllm_config.parallel_config
-        rank = 1 + parallel.data_parallel_rank * parallel.world_size + self.rank
-        members = 1 + parallel.data_parallel_size * parallel.world_size
+        # The index, not the rank: vLLM makes engines of dense models believe that each is the only one.
+        rank = 1 + parallel.data_parallel_index * parallel.world_size + self.rank
         where = self.device if device == "cuda" else torch.device("cpu")
         group = Broadcast.join(host, port, rank=rank, members=members, device=where, limit_s=limit_s)
         with group:
