@@ -201,6 +201,30 @@ def test_an_expected_value_that_cannot_be_evaluated_makes_the_row_unreadable(lin
         verdict(DOUBLE, code_row(line))
 
 
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("args", [[nested(250)], [{"a": [nested(201)]}], [{(i, 2): 1 for i in range(60_000)}]])
+def test_an_argument_that_no_program_could_be_given_makes_the_row_unreadable(args: list[Any]) -> None:
+    executor = FakeExecutor(answering)
+    row = {"tests": {"kind": "call", "fn_name": "f", "cases": [{"args": args, "expected": 1}]}}
+    with pytest.raises(TestsError, match="nested too deeply, or too large"):
+        verdict("def f(x): return 1", row, executor)
+    assert executor.jobs == []
+
+
+def test_an_expected_value_that_no_program_could_give_makes_the_row_unreadable() -> None:
+    row = {"tests": {"kind": "call", "fn_name": "f", "cases": [{"args": [1], "expected": nested(250)}]}}
+    with pytest.raises(TestsError, match="nested too deeply, or too large"):
+        verdict(DOUBLE, row)
+    fits = {"tests": {"kind": "call", "fn_name": "f", "cases": [{"args": [nested(150)], "expected": nested(150)}]}}
+    assert verdict("def f(x): return x", fits).passed == 1
+
+
 def test_a_failure_of_the_executor_is_nobodys_wrong_answer() -> None:
     with pytest.raises(ExecutorError, match="the service is away"):
         verdict(ECHO, stdin_row((1, 2)), FakeExecutor(failing))

@@ -16,7 +16,8 @@ from itertools import islice
 
 from grpo_rewards_code.checks import UNDECIDED, filled, has_data, holds
 from grpo_rewards_code.compare import Tolerance
-from grpo_rewards_code.executor.types import Executor, ExpressionRun, Job, Limits, RunResult, StdinRun
+from grpo_rewards_code.executor.types import CallRun, Executor, ExpressionRun, Job, Limits, RunResult, StdinRun
+from grpo_rewards_code.executor.values import TooLargeError, decode, encode
 from grpo_rewards_code.problem.types import Close, Equal, Later, Member, Problem, Shell, Test, TestsError
 from grpo_rewards_code.program.usual_imports import with_usual_imports
 
@@ -42,9 +43,10 @@ class Verdict:
 async def prepare(problem: Problem, executor: Executor, limits: Limits) -> Problem:
     """The problem with every expected value evaluated, apart from any program.
 
-    Raises `TestsError` when one cannot be, or when an import of the tests does not work where programs run, and
-    `ExecutorError`.
+    Raises `TestsError` when one cannot be, when an argument has no form in which a program could be given it, or when
+    an import of the tests does not work where programs run, and `ExecutorError`.
     """
+    _check_forms(problem)
     later = list(dict.fromkeys(each.run for test in problem.tests for each in _later(test)))
     shells = [test.check.setup for test in problem.tests if isinstance(test.check, Shell)]
     setups = [line for line in dict.fromkeys([*problem.imports, *shells]) if line]
@@ -59,6 +61,20 @@ async def prepare(problem: Problem, executor: Executor, limits: Limits) -> Probl
             raise TestsError(f"what its tests need cannot be evaluated: {what:.200}: {why}")
     values = dict(zip(later, (result.value for result in results[len(setups) :]), strict=True))
     return replace(problem, tests=tuple(_with_values(test, values) for test in problem.tests), imports=())
+
+
+def _check_forms(problem: Problem) -> None:
+    """Raise `TestsError` where a program would be given, or asked for, something else than the test says."""
+    for test in problem.tests:
+        expected = test.check.any_of if isinstance(test.check, Equal) else ()
+        arguments = [run.arguments for run in test.runs if isinstance(run, CallRun)]
+        for value in (*arguments, *(each for each in expected if not isinstance(each, Later))):
+            try:
+                has_form = has_data(decode(encode(value)))
+            except (TooLargeError, ValueError):
+                has_form = False
+            if not has_form:
+                raise TestsError("an argument or an expected value of its tests is nested too deeply, or too large")
 
 
 async def judge(
