@@ -104,7 +104,7 @@ def test_a_rank_that_dies_in_deepspeeds_own_collectives_ends_the_run_within_seco
     killed = time.monotonic()
     printed, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 4, printed
-    assert time.monotonic() - killed < 30.0
+    assert time.monotonic() - killed < 60.0
     assert "died in " in printed
     assert gone(place / "run")
 
