@@ -68,8 +68,9 @@ def check_batch(rows: int, share: Fraction, prompts_per_step: int, *, name: str 
         )
     raise DataError(
         f"a step takes {prompts_per_step} prompts, {float(share * prompts_per_step):g} of them from {name}, which has "
-        f"only {rows}",
-        hint=f"Give {name} a smaller weight or more rows, or lower run.prompts_per_step.",
+        f"only {rows} to train on",
+        hint=f"Give {name} a smaller weight or more rows, take fewer of them for evaluation, or lower "
+        "run.prompts_per_step.",
     )
 
 
