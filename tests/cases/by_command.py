@@ -35,7 +35,10 @@ def check_command(case: Mapping[str, Any]) -> str | None:
         plugin.write_text(case.get("plugin_file", ""), encoding="utf-8")
         arguments = [plugin.name if argument == "{PLUGIN}" else argument for argument in arguments]
         ran = _dry_run(Path(folder), [_with_stand_ins(argument) for argument in arguments])
-    return difference(_outcome(ran, offending=re.split(r"[\s,]+", arguments[-1])), case)
+    offending = re.split(r"[\s,]+", arguments[-1])
+    if case.get("plugin_file") is not None:
+        offending.append(plugin.name)  # a file that registers nothing is the cause as well
+    return difference(_outcome(ran, offending=offending), case)
 
 
 def check_batch(case: Mapping[str, Any]) -> str | None:

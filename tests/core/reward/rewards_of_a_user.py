@@ -77,7 +77,7 @@ def _obey(text):
                 continue
         time.sleep(3600)
     if word == "die-later":
-        threading.Timer(0.1, os._exit, [9]).start()
+        threading.Timer(0.7, os._exit, [9]).start()
         return 1.0
     if word == "spawn":
         child = subprocess.Popen(["sleep", "3600"])

@@ -112,13 +112,13 @@ def test_time_in_the_queue_counts_for_nothing() -> None:
 
 def test_what_an_answer_left_behind_in_a_worker_is_not_the_next_ones_failure() -> None:
     with pool("by_text", workers=1) as made:
-        assert ask(made, "die-later", "sleep 0.5", "score 0.5") == [1.0, 1.0, 0.5]
+        assert ask(made, "die-later", "sleep 1.5", "score 0.5") == [1.0, 1.0, 0.5]
 
 
 def test_a_worker_that_died_while_idle_is_replaced() -> None:
     with pool("by_text", workers=1) as made:
         assert ask(made, "die-later") == [1.0]
-        time.sleep(0.3)
+        time.sleep(1.2)
         assert ask(made, "score 0.5") == [0.5]
 
 
@@ -254,13 +254,15 @@ def test_close_kills_what_still_runs_and_cancels_what_waits() -> None:
 
 
 def test_many_deaths_leave_no_zombie_and_no_open_file() -> None:
+    others = set(below())
     with pool("by_text") as made:
         ask(made, "score 1")
         files = open_files()
         ask(made, *["die", "hang"] * 20, budget_s=0.05)
         ask(made, "score 1", "score 1")
-        assert len(below()) <= 1 + 2, "a zygote and two workers"
-        assert "Z" not in below().values()
+        made_here = {process: state for process, state in below().items() if process not in others}
+        assert len(made_here) <= 1 + 2, "a zygote and two workers"
+        assert "Z" not in made_here.values()
         assert open_files() <= files + 2
 
 
