@@ -23,6 +23,9 @@ VALUES = [
     (r"36\%", r"35\%", 0.0),
     # units
     (r"18 \text{ cm}", "18", 1.0),
+    (r"5 \text{ apples}", "5", 1.0),
+    (r"5 \text{ wrong answers}", "5", 1.0),
+    (r"5 \text{ red apples}", "5", 1.0),
     (r"18\,\text{cm}", r"18\text{ cm}", 1.0),
     (r"18\ \mathrm{cm}", "18 cm", 1.0),
     ("18cm", "18", 1.0),

@@ -42,7 +42,8 @@ _STATED = re.compile(
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
 _HEDGED = re.compile(
     r"(?i)\b(?:not|no|never|cannot|or|either|maybe|perhaps|probably|about|around|approximately|roughly|nearly|almost|"
-    r"between|unless|except|guess|least|most|more|less|than|over|under|above|below)\b|n't\b|[?~≈|()\[\]{}]|\\[a-zA-Z]|[=^/*+<>]|\d\s*!"
+    r"between|unless|except|guess|least|most|more|less|than|over|under|above|below|"
+    r"wrong|incorrect|false)\b|n't\b|[?~≈|()\[\]{}]|\\[a-zA-Z]|[=^/*+<>]|\d\s*!"
 )
 _REALS = "(-\\infty,\\infty)"
 _EMPTY = {"\\emptyset": "empty set", "\\{ \\}": "empty set", "\\{\\}": "empty set"}
@@ -130,7 +131,7 @@ def _bracketed(text: str) -> Value | None:
         inner = text[2:-2].strip()
         rule = re.split(r"\\mid(?![a-zA-Z])|\||:", inner, maxsplit=1)
         if len(rule) == 2:
-            return read(rule[1].strip())
+            return _ruled(rule[0].strip(), rule[1].strip())
         return Group("set", tuple(_items(inner)))
     if text[0] not in "([" or text[-1] not in ")]":
         return None
@@ -143,6 +144,13 @@ def _bracketed(text: str) -> Value | None:
     if text[0] + text[-1] == "()":
         return read(inner)
     return Group("sequence", (read(inner),), text[0] + text[-1])
+
+
+def _ruled(element: str, rule: str) -> Value:
+    """What of a name the rule of a set says: x | x > 2. That of anything else (5 | 6, 2k | k > 2) says nothing."""
+    if not _are_names(re.split(r"\\in(?![a-zA-Z])", element, maxsplit=1)[0].strip()):
+        raise UnreadableError("a set whose elements are no name")
+    return read(rule)
 
 
 def _closes(text: str) -> int:
@@ -178,7 +186,7 @@ def _relation(text: str) -> Value:
     parts, signs = _split(text, _SIGN), _signs(text)
     if any(not part for part in parts):
         raise UnreadableError("a relation with an empty side")
-    if signs[0] == "\\in" and len(parts) == 2:
+    if signs[0] == "\\in" and len(parts) == 2 and _are_names(parts[0]):
         return read(parts[1])
     if set(signs) & {"\\in", "\\equiv", "\\sim"}:
         raise UnreadableError("a relation that has no one meaning")
@@ -195,6 +203,12 @@ def _relation(text: str) -> Value:
 
 def _is_name(text: str) -> bool:
     return re.fullmatch(r"\\?[a-zA-Z]+(?:_\{?\w+\}?)?(?:\([a-z]\))?", text) is not None and text != "\\pi"
+
+
+def _are_names(text: str) -> bool:
+    """A name, or several in brackets: x, f(x), (a, b)."""
+    names = text[1:-1].split(",") if re.fullmatch(r"\([^()]*\)", text) else [text]
+    return all(_is_name(name.strip()) for name in names)
 
 
 def _signs(text: str) -> list[str]:

@@ -73,9 +73,12 @@ for _name in _OTHERS.split():
 _TEXT = r"\\text\{([^{}]*)\}"
 _POWER = r"\s*(?:\^\s*\{?\s*-?\d\s*\}?)?"
 _TEXT_TAIL = re.compile(rf"(?P<unit>(?:\s*[/]?\s*(?:\\cdot\s*)?{_TEXT}{_POWER})+)$")
-_PLAIN_UNIT = re.compile(
-    r"(?!.*\b(?:and|or|not|either|maybe)\b)[(\s]*[^\W\d_](?:[^\W\d_]|[\s/.()·'\-]|\\cdot|\^\s*\{?\s*-?\d\s*\}?|(?<=m)[23])*"
+_NO_UNIT = re.compile(
+    r"(?i)\b(?:and|or|nor|not|no|never|none|neither|either|cannot|maybe|perhaps|probably|possibly|is|isnt|are|arent|was|were|"
+    r"be|but|except|unless|if|least|most)\b|n['’]t\b|\b(?:wrong|incorrect|false|untrue|invalid|impossible|mistaken)\W*$"
 )
+"""What takes a value back, or says more of it than its unit: `5 is wrong`; 5 wrong answers are counted, though."""
+_PLAIN_UNIT = re.compile(r"[(\s]*[^\W\d_](?:[^\W\d_]|[\s/.()·'\-]|\\cdot|\^\s*\{?\s*-?\d\s*\}?|(?<=m)[23])*")
 _DEGREE_TAIL = re.compile(r"(?P<unit>\s*\^\\circ\s*(?:\\text\{\s*)?[CF]?\}?)$")
 _HEAD = re.compile(r"^(?P<unit>\\text\{(?:dollars|euro|pound|yen|rupee|won|US|USD|Rs\.?)\})\s*")
 _WORD_TAIL = re.compile(
@@ -93,7 +96,10 @@ def split_unit(text: str) -> tuple[str, str | None]:
         if match is None or not text[: match.start()].strip():
             continue
         value = text[: match.start()].strip()
-        if pattern is _TEXT_TAIL and not _PLAIN_UNIT.fullmatch(re.sub(_TEXT, r"\1 ", match["unit"])):
+        said = re.sub(_TEXT, r"\1 ", match["unit"])
+        if pattern is not _DEGREE_TAIL and _NO_UNIT.search(said):
+            continue
+        if pattern is _TEXT_TAIL and not _PLAIN_UNIT.fullmatch(said):
             continue
         if pattern is _WORD_TAIL and not _is_unit_word(match["unit"], value):
             continue
@@ -122,7 +128,7 @@ def _is_unit_word(unit: str, value: str) -> bool:
         return False
     if any(not word.isascii() for word in words):
         return all(not word.isascii() for word in words)
-    if words[0] in ("and", "or", "is", "of", "not", "e", "i", "mod"):
+    if words[0] in ("of", "e", "i", "mod"):
         return False
     if len(words[0]) == 1:
         return apart and words[0] in _KNOWN
