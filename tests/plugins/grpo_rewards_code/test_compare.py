@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from grpo_rewards_code.compare import Tolerance, is_close, same_text, same_value
-from grpo_rewards_code.executor.values import Opaque
+from grpo_rewards_code.executor.values import Opaque, decode, encode
 from grpo_rewards_code.problem.types import Close, Style
 
 TOLERANCE = Tolerance()
@@ -152,6 +155,52 @@ def test_values_that_are_the_same(actual: object, expected: object, style: Style
 )
 def test_values_that_are_not(actual: object, expected: object, style: Style) -> None:
     assert not same_value(actual, expected, TOLERANCE, style=style)
+
+
+@pytest.mark.parametrize("style", ["json", "python"])
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        (Decimal("0.5"), 0.5),
+        (Fraction(1, 2), 0.5),
+        (Fraction(4, 2), 2),
+        (0.5, Fraction(1, 2)),
+        (Decimal("0.1"), 0.1),
+        (Decimal("0.1"), Fraction(1, 10)),
+        (Decimal("NaN"), 0.5),
+        (Decimal("0.5"), True),
+        (Fraction(1, 2), "1/2"),
+        (deque([1]), deque([1], 5)),
+        (deque([1]), deque([2])),
+        ([1], deque([1])),
+        (deque([1]), [1]),
+        ({"a": 1}, OrderedDict(a=1)),
+        (OrderedDict(b=2, a=1), {"a": 1, "b": 2}),
+        (OrderedDict(b=2, a=1), OrderedDict(a=1, b=2)),
+        (OrderedDict(a=1, b=2), OrderedDict(a=1, b=2)),
+        (Counter(a=1), {"a": 1}),
+        (defaultdict(list, a=1), {"a": 1}),
+    ],
+)
+def test_values_of_the_standard_library_equal_what_python_says(actual: object, expected: object, style: Style) -> None:
+    assert same_value(decode(encode(actual)), expected, TOLERANCE, style=style) is (actual == expected)
+
+
+@pytest.mark.parametrize(
+    ("actual", "right"),
+    [
+        (Fraction(3, 2), True),
+        (Decimal("1.5000001"), True),
+        (Decimal("1.6"), False),
+        (Fraction(8, 5), False),
+        (Decimal("NaN"), False),
+        (Decimal("1e99999"), False),
+        (Fraction(10**400), False),
+    ],
+)
+def test_exact_numbers_may_be_close_too(actual: object, right: bool) -> None:
+    for expected in (1.5, Decimal("1.5"), Fraction(3, 2)):
+        assert is_close(actual, Close(expected=expected, relative=1e-6, absolute=1e-6), expected) is right
 
 
 def test_items_may_come_in_any_order_where_the_test_says_so() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import OrderedDict, deque
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -225,6 +228,24 @@ def test_an_expected_value_that_no_program_could_give_makes_the_row_unreadable()
     assert verdict("def f(x): return x", fits).passed == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [
+        ("f(2) == 0.5", "from decimal import Decimal\n    return Decimal('0.5')"),
+        ("f(2) == 0.5", "from fractions import Fraction\n    return Fraction(1, x)"),
+        ("f(2) == Fraction(1, 2)", "from fractions import Fraction\n    return Fraction(1, x)"),
+        ("f(2) < Decimal('0.6')", "from decimal import Decimal\n    return Decimal('0.5')"),
+        ("isinstance(f(2), Fraction)", "from fractions import Fraction\n    return Fraction(1, x)"),
+        ("f(2) == {'a': 1}", "from collections import Counter\n    return Counter('a')"),
+        ("f(2) == deque([1])", "from collections import deque\n    return deque([1])"),
+        ("f(2)[0] == 1 or f(2) is None", "from collections import deque\n    return deque([1])"),
+    ],
+)
+def test_exact_numbers_and_collections_are_judged_as_python_does(line: str, body: str) -> None:
+    imports = "from fractions import Fraction\nfrom decimal import Decimal\nfrom collections import deque"
+    assert verdict(f"def f(x):\n    {body}", code_row(f"{imports}\nassert {line}")) == Verdict(passed=1, tests=1)
+
+
 def test_a_failure_of_the_executor_is_nobodys_wrong_answer() -> None:
     with pytest.raises(ExecutorError, match="the service is away"):
         verdict(ECHO, stdin_row((1, 2)), FakeExecutor(failing))
@@ -247,6 +268,10 @@ def test_a_failure_of_the_executor_is_nobodys_wrong_answer() -> None:
         frozenset({1}),
         2j,
         range(3),
+        Decimal("-0.5"),
+        Fraction(-1, 3),
+        deque([1]),
+        OrderedDict(b=1, a=2),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -6,9 +6,12 @@ Place in the flow: job → run results → **comparison** → score.
 from __future__ import annotations
 
 import builtins
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from enum import Enum, auto
+from fractions import Fraction
 from typing import Any, Literal
 
 from grpo_rewards_code.compare import Tolerance, is_close, same_text, same_value
@@ -55,7 +58,7 @@ def filled(shell: Shell, values: Sequence[object]) -> ExpressionRun:
 def has_data(value: Any) -> bool:
     """Whether all of a value came out as data."""
     match value:
-        case list() | tuple() | set() | frozenset():
+        case list() | tuple() | set() | frozenset() | deque():
             return all(map(has_data, value))
         case dict():
             return all(map(has_data, value.keys())) and all(map(has_data, value.values()))
@@ -109,6 +112,14 @@ def _literal(value: Any) -> str:
             return hex(value)
         case float() if value != value or value in (float("inf"), float("-inf")):
             return f"float('{value}')"
+        case Decimal():
+            return f"__import__('decimal').Decimal('{value}')"
+        case Fraction():
+            return f"__import__('fractions').Fraction({hex(value.numerator)}, {hex(value.denominator)})"
+        case deque():
+            return f"__import__('collections').deque({_literal(list(value))})"
+        case OrderedDict():
+            return f"__import__('collections').OrderedDict({_literal(dict(value))})"
         case list():
             return f"[{', '.join(map(_literal, value))}]"
         case tuple():

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from grpo_rewards_code.problem.types import Close, Style
@@ -95,6 +98,7 @@ def _is_close(actual: Any, check: Close, expected: Any) -> bool:
 
 
 def _within(actual: Any, expected: Any, check: Close) -> bool:
+    actual, expected = (float(each) if isinstance(each, Decimal) else each for each in (actual, expected))
     try:
         base = abs(expected) if check.relative_to == "expected" else max(abs(actual), abs(expected))
         difference, limit = abs(actual - expected), max(check.absolute, check.relative * base)
@@ -154,12 +158,12 @@ def _same(actual: Any, expected: Any, tolerance: Tolerance, style: Style) -> boo
 
 
 def _same_float(actual: Any, expected: Any, tolerance: Tolerance) -> bool:
-    if not _is_number(actual) or isinstance(actual, bool):
+    if not isinstance(actual, int | float | complex) or isinstance(actual, bool):
         return bool(actual == expected)
     if actual == expected:
         return True
     try:
-        ours = float(actual)
+        ours = float(actual)  # type: ignore[arg-type]  # a complex one is a TypeError
     except (OverflowError, TypeError):
         return False
     if isinstance(expected, complex) or not math.isfinite(ours) or not math.isfinite(expected):
@@ -168,6 +172,8 @@ def _same_float(actual: Any, expected: Any, tolerance: Tolerance) -> bool:
 
 
 def _same_mapping(actual: Mapping[Any, Any], expected: Mapping[Any, Any], tolerance: Tolerance, style: Style) -> bool:
+    if isinstance(actual, OrderedDict) and isinstance(expected, OrderedDict) and list(actual) != list(expected):
+        return False
     if style == "json":
         ours = {_json_key(key): value for key, value in actual.items()}
         if len(ours) < len(actual):
@@ -227,4 +233,4 @@ _MOST_ODD = 2000
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | complex)
+    return isinstance(value, int | float | complex | Decimal | Fraction)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, OrderedDict, defaultdict, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -97,6 +99,53 @@ def test_the_standard_library_s_subclasses_are_data_too() -> None:
     assert decode(encode(colour.GREEN)) == 2
 
 
+class _SlyDecimal(Decimal):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "99"
+
+    __hash__ = Decimal.__hash__
+
+
+class _SlyFraction(Fraction):
+    numerator = 99  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = Fraction.__hash__
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(Decimal("0.50"), Decimal("-1e99999"), Decimal("inf"), Fraction(1, 3), Fraction(-(10**300), 7)),
+        *(deque([1, (2,)]), OrderedDict(b=1, a=2), deque(maxlen=3), [Decimal(1), {Fraction(2): deque()}]),
+    ],
+)
+def test_what_equals_other_things_than_a_built_in_type_keeps_its_own(value: object) -> None:
+    found = decode(encode(value))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.decimals(allow_nan=False) | st.fractions())
+def test_exact_numbers_come_back(value: object) -> None:
+    assert decode(encode(value)) == value
+
+
+def test_exact_numbers_bring_no_method_and_nothing_that_raises_or_takes_long() -> None:
+    for sly, plain in ((_SlyDecimal("0.5"), Decimal("0.5")), (_SlyFraction(1, 2), Fraction(1, 2))):
+        found = decode(encode(sly))
+        assert (type(found), found) == (type(plain), plain)
+    long = (Decimal("sNaN"), Decimal("1" * 2000), Fraction(1, 10**5000))
+    forged = ('["decimal", "SNAN"]', '["decimal", "-snan12"]', '["fraction", [1, ["int", "' + "f" * 5000 + '"]]]')
+    for text in (*map(encode, long), *forged):
+        assert isinstance(decode(text), Opaque)
+
+
 def test_numbers_and_arrays_of_numpy_are_data() -> None:
     numpy = pytest.importorskip("numpy")
     assert decode(encode([numpy.int64(3), numpy.float32(0.5), numpy.array([[1, 2]])])) == [3, 0.5, [[1, 2]]]
@@ -140,6 +189,14 @@ def test_a_value_that_is_too_large_is_refused_before_it_is_written() -> None:
         '["range", [0, 1, 0]]',
         '["complex", []]',
         '["bytes", "x"]',
+        '["decimal", "x"]',
+        '["decimal", 5]',
+        '["decimal", "1e9999999999999999999"]',
+        '["fraction", [1, 0]]',
+        '["fraction", [1.5, 2]]',
+        '["fraction", ["1", 2]]',
+        '["ordered", [[1]]]',
+        '["deque", 5]',
         '["list", 5]',
         '[["list"], 5]',
         "1.5",

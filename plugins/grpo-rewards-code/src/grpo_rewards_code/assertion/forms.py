@@ -29,6 +29,7 @@ Split = tuple[Test, tuple[str, ...]]
 _AS_LISTS = "(lambda given: given.tolist() if hasattr(given, 'tolist') else given)({})"
 _DATA_CLASSES = (
     *("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"),
+    *("Decimal", "Fraction", "OrderedDict", "deque"),
     *("object", "type(None)", "NoneType", "Iterable", "Sequence", "Mapping", "Number"),
 )
 _FLIPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {

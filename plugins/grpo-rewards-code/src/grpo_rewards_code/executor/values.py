@@ -1,7 +1,8 @@
 """Arguments and results as data: text that says what a value is, and nothing that runs when it is read.
 
 A program's result is rebuilt outside as exact built-in types, so that no method of its own (an `__eq__`, a `__sub__`)
-comes along; a subclass of a built-in type is taken for the data it holds. What has no data form is an `Opaque`, equal
+comes along; a subclass of a built-in type is taken for the data it holds. Types of the standard library that are equal
+to other things than these (Decimal, Fraction, deque, OrderedDict) are kept. What has no data form is an `Opaque`, equal
 to nothing. Needs the standard library of Python 3.8 only: this file also runs beside the program, and at services.
 """
 
@@ -9,14 +10,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 __all__ = ["Opaque", "TooLargeError", "decode", "encode"]
 
 _DEEPEST = 200
 _SHORT_INTEGER = 10**15
+_LONGEST_DECIMAL_CHARACTERS = 1_000
+_LONGEST_FRACTION_BITS = 4_000  # of its numerator and denominator, whose common divisor takes quadratic time
 _MOST_EQUAL_HASHES = 64
 _SMALL_TABLE = 1_000
 _MOST_MEMBERS = 50_000
@@ -59,7 +64,7 @@ def decode(text: str) -> Any:
     """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text."""
     try:
         return _value(json.loads(text), [_MOST_MEMBERS])
-    except (RecursionError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
+    except (RecursionError, KeyError, IndexError, TypeError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"not a value's data: {type(error).__name__}") from error
 
 
@@ -101,9 +106,11 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
         return ["list", [_form(each, budget, depth) for each in list.__iter__(value)]]
     if isinstance(value, tuple):
         return ["tuple", [_form(each, budget, depth) for each in tuple.__iter__(value)]]
+    if isinstance(value, deque):
+        return ["deque", [_form(each, budget, depth) for each in deque.__iter__(value)]]
     if isinstance(value, dict):
         return [
-            "dict",
+            "ordered" if isinstance(value, OrderedDict) else "dict",
             [[_form(key, budget, depth), _form(item, budget, depth)] for key, item in dict.items(value)],
         ]
     if isinstance(value, set):
@@ -115,11 +122,33 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
         return ["bytes", bytes(value).hex()]
     if isinstance(value, complex):
         return ["complex", [_float_form(value.real), _float_form(value.imag)]]
+    if isinstance(value, Decimal):
+        return _decimal_form(value, budget)
+    if isinstance(value, Fraction):
+        return _fraction_form(value, budget)
     if type(value) is range:
         return ["range", [_integer_form(each, budget) for each in (value.start, value.stop, value.step)]]
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return _form(value.tolist(), budget, depth)
     return ["opaque", type(value).__name__[:100]]
+
+
+def _decimal_form(value: Decimal, budget: list[int]) -> object:
+    text = Decimal.__str__(value)
+    budget[0] -= len(text)
+    return ["decimal", text] if _is_decimal(text) else ["opaque", "Decimal"]
+
+
+def _is_decimal(text: str) -> bool:
+    """Not a number that raises in a comparison, nor one that takes long."""
+    return len(text) <= _LONGEST_DECIMAL_CHARACTERS and "sNaN" not in text
+
+
+def _fraction_form(value: Fraction, budget: list[int]) -> object:
+    parts = value._numerator, value._denominator  # type: ignore[attr-defined]
+    if not all(isinstance(each, int) and int.bit_length(each) <= _LONGEST_FRACTION_BITS for each in parts):
+        return ["opaque", "Fraction"]
+    return ["fraction", [_integer_form(int.__index__(each), budget) for each in parts]]
 
 
 def _value(form: object, left: list[int]) -> Any:
@@ -149,6 +178,23 @@ def _dict(content: Iterable[tuple[object, object]], left: list[int]) -> object:
     return dict(keys_and_items)
 
 
+def _ordered(content: Iterable[tuple[object, object]], left: list[int]) -> object:
+    members = _dict(content, left)
+    return OrderedDict(members) if isinstance(members, dict) else members
+
+
+def _decimal(content: str, left: list[int]) -> object:
+    text = str.lower(content)
+    return Decimal(text) if _is_decimal(content) and "s" not in text else Opaque("Decimal")
+
+
+def _fraction(content: list[object], left: list[int]) -> object:
+    numerator, denominator = (_value(each, left) for each in content)
+    if max(int.bit_length(numerator), int.bit_length(denominator)) > _LONGEST_FRACTION_BITS:
+        return Opaque("Fraction")
+    return Fraction(numerator, denominator)
+
+
 def _is_slow(members: list[Any], left: list[int]) -> bool:
     """Whether a table of these may take quadratic time: it has many that are not text, or one hash for many."""
     if len(members) > _SMALL_TABLE and not all(isinstance(each, str) for each in members):
@@ -165,6 +211,10 @@ _KINDS: Mapping[str, Any] = {
     "list": lambda content, left: [_value(each, left) for each in content],
     "tuple": lambda content, left: tuple(_value(each, left) for each in content),
     "dict": _dict,
+    "ordered": _ordered,
+    "deque": lambda content, left: deque(_value(each, left) for each in content),
+    "decimal": _decimal,
+    "fraction": _fraction,
     "set": _set,
     "frozenset": _frozenset,
     "bytes": lambda content, left: bytes.fromhex(content),
