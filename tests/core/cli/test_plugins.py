@@ -147,7 +147,7 @@ def test_options_that_cannot_be_had_say_why(full: str) -> None:
 
 def test_components_of_several_kinds_with_one_name_are_all_shown() -> None:
     kinds = [each["kind"] for each in json.loads(plugins("show", "countdown", "--json").stdout)]
-    assert kinds == ["dataset", "reward"]
+    assert {"dataset", "reward"} <= set(kinds)
 
 
 def test_a_backend_shows_its_capabilities() -> None:

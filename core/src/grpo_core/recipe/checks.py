@@ -22,12 +22,19 @@ DEFAULT_PROMPTS_PER_STEP = 8
 _SHOWN_CHOICES = 6
 _METRIC_NAME = re.compile(r"[A-Za-z][\w-]*")
 _EVALUATIONS = (
-    *("eval/accuracy", "eval/reward_mean", "eval/reward_se", "eval/sampled_reward_mean", "eval/pass@K"),
-    *("eval/rewards/NAME/mean", "eval/tasks/TASK/accuracy", "eval/tasks/TASK/reward_mean", "eval/tasks/TASK/reward_se"),
-    *("eval/tasks/TASK/prompts", "eval/judged_share", "eval/length_mean", "eval/truncated_share", "eval/prompts"),
+    *("eval/accuracy", "eval/reward_mean", "eval/reward_se", "eval/sampled_reward_mean", "eval/pass@{k}"),
+    *(
+        "eval/rewards/{name}/mean",
+        "eval/tasks/{task}/accuracy",
+        "eval/tasks/{task}/reward_mean",
+        "eval/tasks/{task}/reward_se",
+    ),
+    *("eval/tasks/{task}/prompts", "eval/judged_share", "eval/length_mean", "eval/truncated_share", "eval/prompts"),
 )
 """Everything that evaluations measure; what of it a run's evaluation has is known when it was made."""
-_EVALUATED = re.compile("|".join(re.sub("NAME|TASK", ".+", each).replace("K", r"\d+") for each in _EVALUATIONS))
+_EVALUATED = re.compile(
+    "|".join(each.replace("{k}", r"\d+").replace("{name}", ".+").replace("{task}", ".+") for each in _EVALUATIONS)
+)
 _DATASET_NAME = re.compile(r"[\w-]+")
 
 
