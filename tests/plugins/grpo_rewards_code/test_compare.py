@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -210,6 +212,54 @@ def test_items_may_come_in_any_order_where_the_test_says_so() -> None:
     assert not same_value([1, 1], [1, 2], TOLERANCE, style="json", unordered=True)
     assert not same_value([[3, 2]], [[2, 3]], TOLERANCE, style="json", unordered=True)
     assert not same_value([10**5000], [10**5000 + 1], TOLERANCE, style="json", unordered=True)
+
+
+def _deep(levels: int, value: object) -> object:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+NUMBERS = [number + 0.12345678 for number in range(3000)]
+NEARLY = [number * (1 + 1e-10) for number in reversed(NUMBERS)]
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "right"),
+    [
+        (NEARLY, NUMBERS, True),
+        ([*NEARLY[:-1], 7.5], NUMBERS, False),
+        ([NEARLY[0], *NEARLY[:-1]], NUMBERS, False),
+        ([[0.5 + 1e-12 * (x % 7), x] for x in NEARLY], [[0.5, x] for x in NUMBERS], True),
+        ([{"a": x} for x in NEARLY[:50]], [{"a": x} for x in reversed(NUMBERS[-50:])], True),
+        ([math.nan, 10**400, "b", None, 0.1 + 0.2], [None, 0.3, "b", math.nan, 10**400], True),
+        ([_deep(150, x) for x in NEARLY[:300]], [_deep(150, x + 1) for x in NUMBERS[:300]], False),
+        ([_deep(150, [x] * 3) for x in NEARLY[:300]], [[x] for x in NUMBERS[:300]], False),
+    ],
+)
+def test_long_lists_in_any_order_are_compared_in_time_near_to_their_length(
+    actual: list[object], expected: list[object], right: bool
+) -> None:
+    began = time.process_time()
+    assert same_value(actual, expected, TOLERANCE, style="json", unordered=True) is right
+    assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_long_texts_in_any_order_are_compared_in_time_near_to_their_length(right: bool) -> None:
+    ours = "\n".join(f"0.50000000000{x:.0f} {x!r}" for x in NEARLY)
+    theirs = "\n".join(f"0.5 {x + (not right)!r}" for x in NUMBERS)
+    began = time.process_time()
+    assert same_text(ours, theirs, TOLERANCE, unordered=True) is right
+    assert time.process_time() - began < 5.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=30), st.randoms())
+def test_any_order_of_any_numbers_is_the_same(numbers: list[float], random: Any) -> None:
+    shuffled = [number * (1 + random.uniform(-1e-8, 1e-8)) for number in numbers]
+    random.shuffle(shuffled)
+    assert same_value(shuffled, numbers, TOLERANCE, style="json", unordered=True)
+    assert not same_value([*shuffled, 2e6], [*numbers, 3e6], TOLERANCE, style="json", unordered=True)
 
 
 def test_values_nested_beyond_reason_are_not_the_same_and_no_error() -> None:

@@ -48,7 +48,7 @@ def same_text(actual: str, expected: str, tolerance: Tolerance, *, unordered: bo
     if len(ours) != len(theirs):
         return False
     if unordered:
-        return _same_unordered(ours, theirs, lambda one, other: _same_line(one, other, tolerance))
+        return _same_unordered(ours, theirs, lambda one, other: _same_line(one, other, tolerance), _line_rank)
     return all(_same_line(one, other, tolerance) for one, other in zip(ours, theirs, strict=True))
 
 
@@ -66,7 +66,7 @@ def same_value(
 
 def same_items(actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
     """Whether two lists hold the same items in any order."""
-    return len(actual) == len(expected) and _same_unordered(actual, expected, same)
+    return len(actual) == len(expected) and _same_unordered(actual, expected, same, _rank)
 
 
 def is_close(actual: object, check: Close, expected: object) -> bool:
@@ -196,8 +196,11 @@ def _json_key(key: object) -> object:
     return key
 
 
-def _same_unordered(actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
-    """Matches items one by one. Exact twins go first, so that only what differs is compared pairwise."""
+def _same_unordered(
+    actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool], rank: Callable[[Any], Any]
+) -> bool:
+    """Matches items one by one. Exact twins go first; what is left is put in the order of `rank`, in which the partner
+    of an item is the first or nearly so, and each takes the first that is the same."""
     rest = list(expected)
     odd = []
     keyed: dict[str, list[int]] = {}
@@ -210,15 +213,51 @@ def _same_unordered(actual: Sequence[Any], expected: Sequence[Any], same: Callab
             used.add(twins.pop())
         else:
             odd.append(item)
-    left = [item for index, item in enumerate(rest) if index not in used]
-    if len(odd) != len(left) or len(odd) > _MOST_ODD:
-        return False
+    left = sorted((item for index, item in enumerate(rest) if index not in used), key=rank, reverse=True)
+    return len(odd) == len(left) and _are_partners(sorted(odd, key=rank), left, same)
+
+
+def _are_partners(odd: Sequence[Any], left: list[Any], same: Callable[[Any, Any], bool]) -> bool:
+    """Whether each item finds a partner of its own; `left` is in the opposite order, and is used up."""
+    comparisons = _COMPARISONS_FOR_EACH * len(odd) + _MORE_COMPARISONS
     for item in odd:
-        place = next((index for index, other in enumerate(left) if same(item, other)), None)
-        if place is None:
+        for place in range(len(left) - 1, -1, -1):
+            comparisons -= 1
+            if comparisons < 0:
+                return False
+            if same(item, left[place]):
+                del left[place]
+                break
+        else:
             return False
-        del left[place]
     return True
+
+
+def _line_rank(line: str) -> Any:
+    return _rank([float(word) if _number_text(word) else word for word in line.split()])
+
+
+def _rank(value: Any, depth: int = 0) -> Any:
+    """A place in an order of all values, in which those within a tolerance are neighbours: numbers first go by their
+    first digits, so that they do not part lists that differ further on."""
+    match value:
+        case int() | float():
+            number = _as_float(value)
+            return (0, float(f"{number:.5g}"), number)
+        case str():
+            return (1, value)
+        case list() | tuple() if depth < _RANKED_DEPTH:
+            parts = [_rank(each, depth + 1) for each in value]
+            return (2, [part[:2] for part in parts], parts)
+    return (3, _spelled(value))
+
+
+def _as_float(value: float) -> float:
+    """For an order only: what is no number, or beyond all of them, goes to the end."""
+    try:
+        return math.inf if value != value else float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _spelled(item: object) -> str:
@@ -228,8 +267,10 @@ def _spelled(item: object) -> str:
         return f"number {id(item)}"
 
 
-_MOST_ODD = 2000
-"""Items without an exact twin are compared pairwise; more of them cost too much, and are not the same list."""
+_RANKED_DEPTH = 3
+_COMPARISONS_FOR_EACH = 4
+_MORE_COMPARISONS = 10_000
+"""Lists whose items find no partners near their place are not the same: comparing all pairs would cost too much."""
 
 
 def _is_number(value: object) -> bool:
