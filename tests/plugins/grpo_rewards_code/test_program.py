@@ -176,6 +176,14 @@ def test_a_long_text_takes_time_in_proportion(text: str) -> None:
     assert time.process_time() - began < 10.0
 
 
+@pytest.mark.parametrize("text", ["```\n" * 50_000, "```\nx = 1\n```\n" * 17_000, "~~~python\n" * 50_000])
+def test_a_text_of_nothing_but_fences_is_no_program_and_holds_nobody_up(text: str) -> None:
+    began = time.process_time()
+    assert find_program(text, {"f"}) is None
+    assert time.process_time() - began < 1.0
+    assert find_program("```python\nx = 1\n```\n" * 900, {"f"}) == "x = 1"
+
+
 def test_functions_get_the_imports_that_a_site_provides() -> None:
     program = "class Solution:\n    def f(self, xs: List[int]) -> int:\n        return len(deque(xs))"
     assert with_usual_imports(program).splitlines()[:2] == ["from typing import List", "from collections import deque"]

@@ -26,15 +26,19 @@ _CODE_START = re.compile(
 )
 _SESSION = (">>>", "$ ", "In [")
 _MAX_CUTS = 12
+_MAX_FENCE_MARKS = 2_000
+"""No answer has more of them; each costs a look at its line several times, while others wait."""
 
 
 def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: bool = False) -> str | None:
-    """The program that a completion answers with; None where there is none.
+    """The program that a completion answers with; None where there is none, or nothing but fences.
 
     `wanted` are names that the tests call: of several blocks, the last that defines one of them is taken, else the
     last. `in_thought`: the prompt has already opened the thinking.
     """
     plain = completion.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    if plain.count("```") + plain.count("~~~") > _MAX_FENCE_MARKS:
+        return None
     spoken = spoken_part(plain, in_thought=in_thought)
     if spoken is None:
         return None
