@@ -17,6 +17,7 @@ from grpo_core.protocols import (
     RolloutBackend,
     RolloutServer,
     RowSource,
+    ScreensRows,
     SharesWeights,
     TrainerBackend,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "Sample",
     "SamplingParams",
     "ScoredGroup",
+    "ScreensRows",
     "SharesWeights",
     "StepReport",
     "TokenStats",

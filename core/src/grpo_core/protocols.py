@@ -25,6 +25,7 @@ __all__ = [
     "RolloutBackend",
     "RolloutServer",
     "RowSource",
+    "ScreensRows",
     "SharesWeights",
     "TrainerBackend",
 ]
@@ -60,6 +61,16 @@ class DescribedReward(RewardFunction, Protocol):
     def describe(self) -> str:
         """One line for people: where untrusted text is run and how isolated that is, for instance
         `bubblewrap 0.11: no network, no file outside, uid 65534`. Quick, and starts nothing."""
+        ...
+
+
+class ScreensRows(RewardFunction, Protocol):
+    """A reward object that knows rows it cannot judge. Optional: a plain function is not asked."""
+
+    def unjudgeable(self, columns: Mapping[str, object], /) -> str | None:
+        """Why no completion of a row could be scored (it has no tests, say), or None. `columns` are the row's values by
+        the names of the parameters that get them. Asked at launch, about some rows of the reward's own tasks: when it
+        can judge none of them the run does not start. Quick, on any thread, starting nothing."""
         ...
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from grpo_core.cli.main import build_app
-from grpo_core.errors import GrpoError, PluginError, RecipeError, UnknownComponent, UsageError
+from grpo_core.errors import GrpoError, PluginError, RecipeError, RewardError, UnknownComponent, UsageError
 from tests.tiny_models import make_model_folder
 
 _NEEDED = ("--model", "m", "--dataset", "countdown", "--rewards", "countdown_reward,format_reward")
@@ -241,6 +241,30 @@ def test_a_dry_run_may_name_a_used_folder(tmp_path: Path, model: Path) -> None:
     flags = ("--model", str(model), "--dataset", "rows.jsonl", "--rewards", "react_format", "--prompts-per-step", "1")
     done = _train(*flags, "--max-completion-tokens", "8", "--output", str(tmp_path), "--dry-run")
     assert done.exit_code == 0, done.exception
+
+
+def test_rows_that_no_reward_can_judge_are_found_before_a_model_loads(tmp_path: Path, model: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Needs:\n"
+        "    def __call__(self, completions, tests=None):\n        return [None for _ in completions]\n"
+        "    def unjudgeable(self, columns):\n        return None if columns.get('tests') else 'it has no tests'\n"
+        "needs = Needs()\n"
+    )
+    rows = ('{"query": "Say 1", "answer": "1"}\n', '{"query": "Say 2", "tests": "t"}\n')
+    flags = ("--model", str(model), "--dataset", "rows.jsonl", "--rewards", "mine.py:needs")
+    flags += ("--set", "rollout.max_completion_tokens=4")
+    sizes = ("--prompts-per-step", "1", "--steps", "1")
+    (tmp_path / "rows.jsonl").write_text(rows[0])
+    for command in (("train", *flags, *sizes, "--dry-run"), ("eval", *flags)):
+        error = CliRunner().invoke(build_app(), command).exception
+        assert isinstance(error, RewardError), error
+        assert error.exit_code == 2
+        assert "cannot judge any of 1 training rows: it has no tests; the first is train-000000" in error.message
+    (tmp_path / "rows.jsonl").write_text("".join(rows))
+    done = _train(*flags, *sizes, "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "warning: reward 'needs' cannot judge 1 of 2 training rows: it has no tests" in done.stderr
+    assert "warning: reward 'needs' cannot judge 1 of 2" in CliRunner().invoke(build_app(), ("eval", *flags)).stderr
 
 
 def test_help_imports_nothing_heavy() -> None:

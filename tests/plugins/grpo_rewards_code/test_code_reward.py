@@ -84,6 +84,13 @@ def test_a_row_without_readable_tests_is_reported_once_a_reason_with_its_content
     assert "it has no tests" in warned.messages[1]
 
 
+def test_a_row_without_readable_tests_is_known_before_anything_runs(reward: CodeReward, executor: FakeExecutor) -> None:
+    assert reward.unjudgeable({"tests": TESTS}) is None
+    assert str(reward.unjudgeable({})).startswith("it has no tests: none of its columns is tests, ")
+    assert "column input_output: it is not JSON" in str(reward.unjudgeable({"input_output": '{"inputs": ["3 4'}))
+    assert executor.jobs == []
+
+
 def test_not_everything_is_reported(reward: CodeReward, warned: pytest.LogCaptureFixture) -> None:
     for number in range(50):
         assert scores(reward, [RIGHT], tests={"kind": f"kind{number}"}) == [None]

@@ -107,6 +107,7 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
     Without a run, a plan that holds no rows out is evaluated on all of its dataset.
     """
     prepared = prepare(plan)
+    print_warnings(prepared)
     prompts = prepared.evaluation
     if not prompts and (run is not None or prepared.feed.rows is None):
         raise DataError(f"{run or 'a stream'} has no evaluation rows", hint="name some with --eval-dataset")
@@ -140,6 +141,11 @@ def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) 
     )
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)
+    print_warnings(prepared)
+
+
+def print_warnings(prepared: Prepared) -> None:
+    """What is allowed and probably not meant, to stderr."""
     for warning in prepared.warnings:
         print(f"warning: {warning}", file=sys.stderr)
 

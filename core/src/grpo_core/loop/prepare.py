@@ -27,6 +27,7 @@ from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.recipe.problems import origin_of, with_origins
 from grpo_core.reward.check import BoundReward, check_rewards, claim_warnings
 from grpo_core.reward.place import own_words
+from grpo_core.reward.screening import screen_rows
 from grpo_core.types import BuildContext, Sample
 
 __all__ = ["Prepared", "prepare"]
@@ -68,6 +69,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     check_objective(plan)
     data = read_data(plan, context)
     rewards = bind_rewards(plan, data, context)
+    unjudged = screen(rewards, data)
     require_weights(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
     render = partial(
@@ -98,7 +100,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
             *(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
             *reward_notes(rewards),
         ),
-        warnings=tuple(dict.fromkeys(gather_warnings(plan, data, [*train, evaluation]))),
+        warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged])),
     )
 
 
@@ -121,6 +123,15 @@ def bind_rewards(plan: LaunchPlan, data: Data, context: BuildContext) -> tuple[B
     nothing has run yet."""
     try:
         return check_rewards(plan.rewards, data.columns, context)
+    except RewardError as error:
+        error.exit_code = RecipeError.exit_code
+        raise
+
+
+def screen(rewards: Sequence[BoundReward], data: Data) -> tuple[str, ...]:
+    """Warnings of rows that rewards cannot judge; `RewardError` for a reward that can judge none, as above."""
+    try:
+        return screen_rows(rewards, {"training": data.train, "evaluation": data.evaluation})
     except RewardError as error:
         error.exit_code = RecipeError.exit_code
         raise

@@ -58,6 +58,14 @@ class CodeReward:
         """Where programs run, and how isolated."""
         return self._executor.describe()
 
+    def unjudgeable(self, columns: Row) -> str | None:
+        """Why a row cannot be judged, as far as reading it tells: without its tests, or with unreadable ones."""
+        try:
+            read_problem(columns)
+        except TestsError as error:
+            return str(error)
+        return None
+
     async def aclose(self) -> None:
         """End everything that still runs."""
         await self._executor.aclose()
