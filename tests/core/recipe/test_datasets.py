@@ -115,6 +115,7 @@ def test_a_preprocessor_may_be_a_function_in_a_file(tmp_path: Path) -> None:
         ),
         ("homeless?path=a.csv", {"preprocess": "./p.py:f"}, UsageError, "rows alone: ./rows.jsonl or hf:owner/name"),
         ("sums?split=train", {}, UsageError, "unknown detail 'split'.*Known: path"),
+        ("sums?limit=3", {}, UsageError, r"unknown detail 'limit'.*Known: path.*--set dataset\.options\.limit=3\."),
         ("rows.jsonl?sbset=a", {}, UsageError, "Did you mean 'subset'"),
         ("hf:a/b?slpit=a", {}, UsageError, "Did you mean 'split'"),
         ("rows.jsonl", {"preprocess": "./a.txt"}, UsageError, "cannot be a preprocessor"),

@@ -46,6 +46,8 @@ CODE = "n = int(input())\nprint(n + 1)"
         f"\ufeff{CODE}",
         f"```python\r\n{CODE}\r\n```\r\n".replace("\n", "\r\n").replace("\r\r", "\r"),
         f"```code\n{CODE}\n```",
+        f"```python\n{CODE}\n```<answer>\n",
+        f"```python\n{CODE}\n``` <answer>See above.</answer>",
     ],
 )
 def test_the_program_is_found_in_any_usual_form(text: str) -> None:
@@ -69,6 +71,9 @@ def test_the_program_is_found_in_any_usual_form(text: str) -> None:
         ("```python\nprint('<answer>7</answer> </think>')\n```", "print('<answer>7</answer> </think>')"),
         (f"<answer>\n```python\nprint(0)\n```\n</answer>\n<answer>\n```python\n{CODE}\n```\n</answer>", CODE),
         (f"```python\nprint(0)\n```\n<answer>\n```python\n{CODE}\n```\n</answer>", CODE),
+        (f"```python\nprint(0)\n```<answer>```python\n{CODE}\n```</answer>", CODE),
+        (f"```python\nprint(0)\n```<answer>\n{CODE}\n</answer>", CODE),
+        ("````python\ns = '''\n```<answer>\n'''\n````<answer>", "s = '''\n```<answer>\n'''"),
         (f"<answer>\n```python\n{CODE}\n```\n</answer>\n```python\nprint(0)\n```", CODE),
     ],
 )

@@ -113,12 +113,31 @@ def test_a_script_is_read_from_every_form(row: dict[str, object]) -> None:
             {"test_cases": [{"input": [3], "output": 9, "type": "function_call", "fn_name": "f"}]},
             ("f", (3,), (9,)),
         ),
+        (
+            {"test_cases": [{"input": [3], "output": [9], "type": "function_call", "fn_name": "f"}]},
+            ("f", (3,), (9, [9])),
+        ),
+        (
+            {"test_cases": [{"input": [3], "output": [9, 1], "type": "function_call", "fn_name": "f"}]},
+            ("f", (3,), ([9, 1],)),
+        ),
+        (
+            {"test_cases": [{"input": "3", "output": "[9]", "testtype": "functional", "fn_name": "f"}]},
+            ("f", (3,), ([9],)),
+        ),
     ],
 )
 def test_a_function_is_read_from_every_form(row: dict[str, object], expected: tuple[Any, ...]) -> None:
     problem = read_problem(row)
     assert calls(problem) == [expected]
     assert "f" in problem.names
+
+
+def test_lists_of_one_are_only_read_as_their_value_too_when_all_outputs_are_such_lists() -> None:
+    cases = [
+        {"input": [n], "output": output, "type": "function_call", "fn_name": "f"} for n, output in ((1, [1]), (2, []))
+    ]
+    assert [right for _, _, right in calls(read_problem({"test_cases": cases}))] == [([1],), ([],)]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ INC = {"kind": "assert", "code": ["assert inc([1, 2]) == [2, 3]", "assert inc([]
 IS_PAL = {"kind": "assert", "code": ["assert is_pal('level')", "assert not is_pal('stone')"]}
 HALF = {"kind": "assert", "code": ["assert abs(half(3) - 1.5) < 1e-9", "assert math.isclose(half(9), 4.5)"]}
 RIGHT_ADD = "a, b = map(int, input().split())\nprint(a + b)"
-QUICK = {"timeout_s": 1.0}
+QUICK = {"timeout_s": 1.0, "total_timeout_s": 1.5}
 
 
 class _Harm:

@@ -34,6 +34,12 @@ IMAGE_COLUMNS = ("images", "image")
 HISTORY_COLUMN = "history"
 RESPONSE_COLUMN = "response"
 _JOINED = ("instruction", "input")
+_NEVER_ASKED = frozenset(
+    {"answer", "answers", "canonical_solution", "chosen", "code", "completion", "expected", "final_answer", "gold"}
+    | {"ground_truth", "label", "output", "reference", "rejected", "response", "solution", "solutions", "target"}
+    | {"test", "tests", "task_id"}
+)
+"""Names of columns that hold what is right or how it is checked, so that they are not proposed as the prompt."""
 
 _RESPONSE_KEPT = f"a final assistant turn left the prompt, and the row had a column {RESPONSE_COLUMN}, which is kept"
 
@@ -156,7 +162,7 @@ def _no_prompt(row: Mapping[str, object]) -> DataError:
     empty = [name for name in (*CHAT_COLUMNS, *TEXT_COLUMNS) if name in row]
     if empty:
         return DataError(f"{_named(empty)}: the prompt is missing (None)")
-    lengths = {name: len(value) for name, value in row.items() if isinstance(value, str)}
+    lengths = {name: len(value) for name, value in row.items() if isinstance(value, str) and name not in _NEVER_ASKED}
     likely = max(lengths or row, key=lambda name: lengths.get(name, 0), default="")  # questions are longer than labels
     return DataError(
         f"no column could be the prompt; the columns are {', '.join(row) or 'none'}",

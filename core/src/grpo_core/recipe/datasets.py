@@ -114,7 +114,7 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
         if entry is not None:
             place = _place_of_rows(reference, entry)
             buffer_rows(place)  # says what can be streamed, where the next line would know nothing of streams
-            check_details(reference, ("path", *DETAILS[place.form]), rows=True)
+            _check_named(reference, entry, ("path", *DETAILS[place.form]))
             return Rows(reference=place, entry=entry, is_named=True)
         reference = replace(reference, form="hub", hub="hf")
     buffer_rows(reference)
@@ -123,6 +123,18 @@ def find_rows(text: str, *, catalog: Catalog, base: Path | None = None) -> Rows:
     if reference.hub == "ms":
         _need_modelscope(reference, entry)
     return Rows(reference=reference, entry=entry, is_named=False)
+
+
+def _check_named(reference: Reference, entry: Entry, details: Sequence[str]) -> None:
+    """Raise `UsageError` for a detail that a registered dataset does not have; it may be meant for an option."""
+    try:
+        check_details(reference, details, rows=True)
+    except UsageError as error:
+        wrong = next(key for key in reference.details if key not in details)
+        if not isinstance(entry.spec, DatasetSpec) or entry.spec.options is None:
+            raise
+        option = f"An option of it is set otherwise: --set dataset.options.{wrong}={reference.details[wrong]}."
+        raise UsageError(error.message, hint=f"{error.hint} {option}") from None
 
 
 def _named(reference: Reference, catalog: Catalog, base: Path | None) -> Entry | None:

@@ -12,7 +12,9 @@ from grpo_rewards_code.executor.types import Limits
 __all__ = ["CodeRewardOptions"]
 
 _Positive = Annotated[float, Field(gt=0)]
-_WALL_PER_CPU_SECOND = 1.5
+_WALL_PER_CPU_SECOND = 3.0
+_WALL_BEYOND_CPU_S = 10.0
+"""The clock is for programs that wait without computing: on a loaded machine a right one must not meet it."""
 
 
 class CodeRewardOptions(BaseModel):
@@ -23,7 +25,7 @@ class CodeRewardOptions(BaseModel):
     partial: bool = False
     """Pay the share of tests that pass, and not only all or nothing."""
     timeout_s: _Positive = 6.0
-    """Processor time that one test may take; by the clock, half as much again."""
+    """Processor time that one test may take; by the clock, three times as much, and at least 10 s more."""
     total_timeout_s: _Positive = 120.0
     """Time by the clock that all tests of one program may take together."""
     memory_mib: int = Field(default=512, ge=32)
@@ -44,7 +46,7 @@ class CodeRewardOptions(BaseModel):
     def limits(self) -> Limits:
         """The limits of one test."""
         return Limits(
-            wall_s=self.timeout_s * _WALL_PER_CPU_SECOND,
+            wall_s=max(self.timeout_s * _WALL_PER_CPU_SECOND, self.timeout_s + _WALL_BEYOND_CPU_S),
             cpu_s=self.timeout_s,
             memory_mib=self.memory_mib,
             processes=self.processes,

@@ -33,6 +33,22 @@ def test_a_run_that_learns_is_read_as_such(tmp_path: Path) -> None:
     assert found["learning"].text.startswith("sum_reward rose")
 
 
+@pytest.mark.parametrize(
+    ("totals", "text"),
+    [
+        ([0.5] * 5, "has 5 steps so far; whether"),
+        ([None] * 5, "has 5 steps so far, and none has a score; whether"),
+        ([0.5, *[None] * 4], "has 5 steps so far, and only 1 of them with a score; whether"),
+    ],
+)
+def test_a_run_that_is_too_short_says_how_many_steps_it_has_and_how_many_are_scored(
+    tmp_path: Path, totals: list[float | None], text: str
+) -> None:
+    run = opened(tmp_path / "run", metric_rows(reward__mean=totals, reward__no_total=[8.0] * 5))
+    found = {one.rule: one for one in findings_of(run, ())}
+    assert text in found["too-short"].text
+
+
 def test_accuracy_is_the_reward_that_counts_as_success_else_the_one_that_verifies_else_the_total(
     tmp_path: Path,
 ) -> None:

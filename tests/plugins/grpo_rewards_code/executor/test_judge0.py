@@ -201,6 +201,23 @@ def test_the_description_says_where_the_service_is(server: Judge0Server) -> None
     assert executor.describe() == f"Judge0 at {server.url}: isolated by the service"
 
 
+@pytest.mark.parametrize(
+    "url", ["judge0.example:2358", "ftp://judge0.example", "http://", "http://a:port", "http://[::1"]
+)
+def test_a_service_by_no_address_is_refused_with_how_one_looks(url: str) -> None:
+    with pytest.raises(RewardError, match=r"executor\.judge0\.url is '.*', which is no address") as caught:
+        make_executor(ExecutorOptions.model_validate({"kind": "judge0", "judge0": {"url": url}}))
+    assert "begins with http:// or https://" in str(caught.value)
+
+
+@pytest.mark.parametrize(("cpu_s", "wall_s", "asked_s"), [(6.0, 18.0, 18.0), (12.0, 36.0, 20.0), (20.0, 60.0, 30.0)])
+def test_no_more_by_the_clock_is_asked_than_a_service_gives(
+    server: Judge0Server, cpu_s: float, wall_s: float, asked_s: float
+) -> None:
+    _run(server, _SUM, StdinRun(stdin="1 1"), job=Limits(cpu_s=cpu_s, wall_s=wall_s))
+    assert server.submitted[0]["wall_time_limit"] == asked_s
+
+
 def test_a_service_without_address_is_refused_with_how_to_name_it() -> None:
     with pytest.raises(RewardError, match=r"there is no executor.judge0.url") as caught:
         make_executor(ExecutorOptions(kind="judge0"))

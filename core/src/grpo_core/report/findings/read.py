@@ -52,7 +52,7 @@ def _all(run: RunFolder, summaries: Sequence[StepSummary]) -> Iterator[Finding |
     label, metric = accuracy_curve(run)
     accuracy, total = curve(run, metric), curve(run, "reward/mean")
     yield stability.not_finite(bad_values(run))
-    yield too_short(len(total))
+    yield too_short(len(run.rows), scored=len(total))
     others = {name: curve(run, name) for name in ("trainer/grad_norm", "policy/kl")}
     yield stability.collapse(curve(run, "health/collapse"), total, others)
     verifies = (label, metric) != _TOTAL
@@ -100,13 +100,17 @@ def _error_of_shares(known: Curve, judged: float) -> float:
     return math.sqrt(sum(share * (1 - share) / judged for share in shares))
 
 
-def too_short(steps: int) -> Finding | None:
-    """Most rules compare the ends of a curve, which takes some steps."""
-    if steps >= ENOUGH_POINTS:
+def too_short(steps: int, *, scored: int) -> Finding | None:
+    """Most rules compare the ends of a curve, which takes some steps that have a total reward."""
+    if scored >= ENOUGH_POINTS:
         return None
+    without = (
+        "" if scored == steps else f", and only {scored} of them with a score" if scored else ", and none has a score"
+    )
     return Finding(
         rule="too-short",
         level="note",
         title="Too short to be read",
-        text=f"The run has {steps} steps so far; whether a curve rises or falls is read from {ENOUGH_POINTS} steps on.",
+        text=f"The run has {steps} steps so far{without}; whether a curve rises or falls is read from {ENOUGH_POINTS} "
+        "steps on.",
     )

@@ -27,6 +27,8 @@ _FILE_TOO_LARGE, _INTERNAL_ERROR, _NO_EXECUTABLE = 8, 13, 14
 _FIELDS = "token,status_id,stdout,stderr,compile_output,message,exit_code,exit_signal,wall_time"
 _BUSY = (429, 500, 502, 503, 504)
 _SHOWN = 300
+_LONGEST_WALL_S, _WALL_PER_CPU_SECOND = 20.0, 1.5
+"""A service refuses more by the clock than its MAX_WALL_TIME_LIMIT, which is 20 unless its owner has set another."""
 
 Submission = Mapping[str, Any]
 
@@ -82,7 +84,7 @@ class Judge0Executor:
             "source_code": _to_base64(script_of(job, run, marker).encode("utf-8", "surrogatepass")),
             "stdin": _to_base64(stdin_of(run)),
             "cpu_time_limit": limits.cpu_s,
-            "wall_time_limit": limits.wall_s,
+            "wall_time_limit": min(limits.wall_s, max(_LONGEST_WALL_S, _WALL_PER_CPU_SECOND * limits.cpu_s)),
             "memory_limit": limits.memory_mib << 10,
             "max_processes_and_or_threads": limits.processes,
             "max_file_size": max(limits.file_mib << 10, limits.output_kib),

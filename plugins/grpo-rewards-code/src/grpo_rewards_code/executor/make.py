@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Sequence
 from types import ModuleType
+from urllib.parse import urlsplit
 
 from grpo_core.api import RewardError
 from grpo_rewards_code.executor.local import LocalExecutor
@@ -30,13 +32,15 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
 
     Raises:
         IsolationRefusedError: programs cannot be run as isolated as the options demand; with what to install.
-        ExecutorSetupError: a service is not named, or the package to reach it is not installed.
+        ExecutorSetupError: a service is not named, or by no address; the package to reach it is not installed; a folder
+            to import from is not there.
         ExecutorError: the interpreter for programs does not work, or a secret is not set.
     """
     if options.kind == "judge0":
         return _make_judge0(options)
     if options.kind == "e2b":
         return _make_e2b(options)
+    _check_folders(options.import_folders)
     plan = choose(
         isolation=options.isolation,
         min_isolation=options.min_isolation,
@@ -53,6 +57,7 @@ def _make_judge0(options: ExecutorOptions) -> Executor:
             "executor.kind is judge0, but there is no executor.judge0.url",
             hint="Name the service: --set rewards.code_reward.options.executor.judge0.url=http://judge0.example:2358",
         )
+    _check_address(options.judge0.url)
     _need("httpx", "judge0")
     from grpo_rewards_code.executor.judge0 import Judge0Executor
 
@@ -64,6 +69,28 @@ def _make_e2b(options: ExecutorOptions) -> Executor:
     from grpo_rewards_code.executor.e2b import E2bExecutor
 
     return E2bExecutor(options.e2b, sdk, options.workers or _JOBS_ELSEWHERE)
+
+
+def _check_folders(folders: Sequence[str]) -> None:
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise ExecutorSetupError(
+                f"executor.import_folders: {folder} is {'no folder' if os.path.exists(folder) else 'not there'}",
+                hint="Name folders that programs may import from, for instance the site-packages of an environment.",
+            )
+
+
+def _check_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket that never ends
+        good = False
+    if not good:
+        raise ExecutorSetupError(
+            f"executor.judge0.url is {url!r}, which is no address of a service",
+            hint="It begins with http:// or https://, for instance http://judge0.example:2358.",
+        )
 
 
 def _need(module: str, extra: str) -> ModuleType:

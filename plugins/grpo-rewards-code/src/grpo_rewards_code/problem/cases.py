@@ -66,6 +66,7 @@ def from_case_list(cases: Sequence[object], *, function: object = None) -> Probl
     """LiveCodeBench and open-r1: a list of cases, each for a script or for a function."""
     if not cases:
         raise TestsError("its list of tests is empty")
+    wrapped = _are_wrapped(cases)
     tests: list[Test] = []
     names: set[str] = set()
     for case in cases:
@@ -76,12 +77,25 @@ def from_case_list(cases: Sequence[object], *, function: object = None) -> Probl
         if kind in _CALLS or (kind not in _STDIN and called) or (not kind and case.get("fn_name")):
             name = _function(called)
             names |= {name, "Solution"}
-            tests.append(call_test(name, _arguments(case["input"]), [_value(case["output"])]))
+            output = _value(case["output"])
+            either = [*output, output] if wrapped and isinstance(output, list) else [output]
+            tests.append(call_test(name, _arguments(case["input"]), either))
         elif kind in _STDIN:
             tests.append(stdin_test(case["input"], [case["output"]]))
         else:
             raise TestsError(f"a test has the type {kind!r}, which is not known")
     return Problem(tests=tuple(tests), names=frozenset(names))
+
+
+def _are_wrapped(cases: Sequence[object]) -> bool:
+    """Whether these may be rows of APPS as open-r1 has them: calls whose outputs are all lists of one."""
+    return all(
+        isinstance(case, Mapping)
+        and case.get("type") == "function_call"
+        and isinstance(output := case.get("output"), list)
+        and len(output) == 1
+        for case in cases
+    )
 
 
 def _text(value: object, what: str) -> str:

@@ -1,6 +1,7 @@
 """Code fences of a text: ``` or ~~~ of any length, any info string, indented or not, also without an end.
 
-A fence ends at a line of its own with the same sign, at least as often, and not much deeper in; so a program may print
+A fence ends at a line of its own with the same sign, at least as often, and not much deeper in, a tag of
+the answer may be glued to it; so a program may print
 backticks and hold fences in its texts. One pass over the lines, no backtracking.
 """
 
@@ -15,6 +16,7 @@ __all__ = ["Fence", "fences"]
 
 _PYTHON = re.compile(r"i?python[\d.]*|py[\d.]*|cpython|pypy[\d.]*")
 _LEADING_TAGS = re.compile(r"(</?\w+>\s*)*")
+_ANSWER_TAG = re.compile(r"\s*</?(think|answer)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class _Line:
 
     @property
     def is_bare(self) -> bool:
-        return not self.before.strip() and not self.info.strip()
+        """Whether nothing else is in the line, a tag of the answer and what follows it aside."""
+        return not self.before.strip() and (not self.info.strip() or _ANSWER_TAG.match(self.info) is not None)
 
     @property
     def opens(self) -> bool:
@@ -75,7 +78,7 @@ def fences(text: str) -> list[Fence]:
         line = _line(raw)
         if opening is not None and line is not None and _ends(line, opening):
             found.append(_fence(opening, start, position, lines, closed=True))
-            opening = None
+            opening, start, lines = _opening(line.info), after, []
         elif line is not None and line.opens and (opening is None or _restarts(line, opening)):
             if opening is not None:
                 found.append(_fence(opening, start, position, lines, closed=False))
@@ -96,6 +99,12 @@ def _line(raw: str) -> _Line | None:
     rest = raw[first:].lstrip(raw[first])
     end = len(raw) - len(rest)
     return _Line(before=raw[:first], run=raw[first:end], info=rest)
+
+
+def _opening(rest: str) -> _Line | None:
+    """The fence that begins in the rest of the line in which another ended: ```<answer>```python."""
+    line = _line(rest)
+    return line if line is not None and line.opens else None
 
 
 def _ends(line: _Line, opening: _Line) -> bool:

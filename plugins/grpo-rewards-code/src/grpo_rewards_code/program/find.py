@@ -44,7 +44,7 @@ def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: b
         return None
     answer = answer_block(spoken)
     program = _program(spoken if answer is None else answer, wanted)
-    if program is None and answer is not None and not fences(answer):  # `<answer>See above.</answer>`
+    if not (program or "").strip() and answer is not None and not fences(answer):  # `<answer>See above.</answer>`
         blocks = fences(spoken)
         program = _chosen(blocks, wanted) if blocks else None
     return program if program and program.strip() else None
