@@ -46,12 +46,12 @@ def _first_process(
     _mount_own(limits)
     kernel.set_no_new_privileges()
     kernel.drop_capabilities()
+    kernel.set_dumpable(False)  # before there is a program that could look
     pid = os.fork()
     if pid == 0:
         guarded(report, lambda: become_program(limits, descriptors, report, confine, in_namespaces=True))
     for descriptor in descriptors:
         os.close(descriptor)
-    kernel.set_dumpable(False)
     found = watch(pid, limits, whole_namespace=True)
     os.write(report, json.dumps(found).encode() + b"\n")
     os._exit(0)
