@@ -326,6 +326,31 @@ def test_audit_names_a_control_that_fails_with_an_example(rows: str) -> None:
     }
 
 
+def test_audit_shows_a_program_with_its_lines_and_their_indentation(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    programs = [f"def {name}(x):\n    return '\x1b' + x" for name in ("f", "g")]
+    rows = [json.dumps({"query": "?", "solution": program}) for program in programs]
+    file.write_text("\n".join(rows), encoding="utf-8")
+    lines = rewards("audit", f"{REWARDS}:mentions_def", "--dataset", str(file), code=4).stdout.splitlines()
+    place = lines.index("another row's reference: it is no answer and scores 1, more than 0.1")
+    assert lines[place + 1 : place + 4] == [
+        "  train-000000 scores 1:",
+        "    | def g(x):",
+        "    |     return '\\x1b' + x",
+    ]
+    found = facts("audit", f"{REWARDS}:mentions_def", "--dataset", str(file), code=4)
+    wrong = next(each for each in found["controls"] if each["name"] == "another row's reference")
+    assert wrong["example"]["completion"] == programs[1]
+
+
+def test_audit_puts_the_body_of_a_function_below_its_prompt(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    rows = [{"query": f"def {name}(x):", "solution": f"    return x + {place}"} for place, name in enumerate("fg")]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = facts("audit", f"{REWARDS}:mentions_def", "--dataset", str(file), code=4)["reference"]
+    assert found == {"column": "solution", "form": "bare", "after_the_prompt": True}
+
+
 def test_audit_marks_a_control_that_cannot_be_made_of_the_rows(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_text('{"query": "?", "solution": "yes"}\n' * 2, encoding="utf-8")

@@ -31,6 +31,11 @@ def contains(completions: list[str], solution: list[object]) -> list[float]:
     return [float(str(right) in text) for text, right in zip(completions, solution, strict=True)]
 
 
+def mentions_def(completions: list[str], solution: list[object]) -> list[float]:
+    """Pays whatever defines something."""
+    return [float("def " in text) for text in completions]
+
+
 def always(completions: list[str], solution: list[object]) -> list[float]:
     """Pays everything."""
     return [1.0] * len(completions)

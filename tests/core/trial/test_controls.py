@@ -73,6 +73,30 @@ def test_answers_of_several_lines_are_listed_below_each_other() -> None:
     assert texts(Rows(answers("a\nb", "c"), BARE))["all answers in one"] == "c\na\nb\nc"
 
 
+SQUARE = "def square(x):\n    return x * x"
+CUBE = "def cube(x):\n    return x ** 3"
+SQUARE_TOO = "def square(x):\n    return x"
+IN_A_FENCE = Reference(column="solution", form="in a python fence")
+
+
+def test_programs_of_other_functions_are_no_wrong_answers_beside_the_right_one() -> None:
+    found = texts(Rows(answers(SQUARE, CUBE), IN_A_FENCE))
+    assert found["all answers in one"] is None
+    assert found["all answers, one by one"] is None
+    assert found["another row's reference"] == f"```python\n{CUBE}\n```"
+    found = texts(Rows(answers(SQUARE, CUBE, SQUARE_TOO), IN_A_FENCE))
+    assert found["all answers in one"] == f"```python\n{SQUARE_TOO}\n{SQUARE}\n{SQUARE_TOO}\n```"
+
+
+def test_a_program_has_a_near_miss_that_is_shown_and_not_judged() -> None:
+    rows = Rows(answers(SQUARE, "import os"), IN_A_FENCE)
+    name = "one thing changed in the program"
+    assert texts(rows)[name] == "```python\ndef square(x):\n    return x + x\n```"
+    assert texts(rows, 1)[name] is None
+    assert judged(rows)[name] == "shown"
+    assert name not in judged(Rows(answers(1, 2), BARE))
+
+
 def test_without_a_known_answer_there_are_no_controls_about_it() -> None:
     assert not any("reference" in name or "answers" in name for name in judged(Rows(answers(1))))
 

@@ -52,6 +52,30 @@ def test_without_well_known_names_short_texts_and_numbers_that_it_gets_are_meant
     assert candidates(["city", "map", "essay", "year"], rows[0].columns, rows) == ("city", "year")
 
 
+def test_code_is_a_right_answer_where_it_is_a_program() -> None:
+    rows = samples({"test_list": ["assert f(1)"], "code": "def f(x):\n    return x"})
+    assert candidates(["test_list"], rows[0].columns, rows) == ("code",)
+    rows = samples({"city": "Lima", "code": "PE"})
+    assert candidates(["city"], rows[0].columns, rows) == ("city",)
+
+
+BEGUN = "def f(x):\n    pass_it = x\n"
+
+
+@pytest.mark.parametrize("prompt", [BEGUN, f"Complete this:\n```python\n{BEGUN}```\nAnswer in\n```python\n...\n```\n"])
+def test_the_body_of_a_function_follows_what_the_prompt_begins(prompt: str) -> None:
+    (row,) = samples({"canonical_solution": "    return x\n"}, question=prompt)
+    reference = Reference(column="canonical_solution", form="in a python fence", continues=True)
+    assert reference.of(row) == "def f(x):\n    pass_it = x\n    return x\n"
+    assert str(reference) == "column canonical_solution after the prompt, in a python fence"
+
+
+def test_what_follows_no_program_continues_nothing() -> None:
+    (row,) = samples({"solution": "42"}, question="6*7?")
+    assert Reference(column="solution", form="bare", continues=True).of(row) is None
+    assert Reference(column="answer", form="bare", continues=True).of(row) is None
+
+
 @pytest.mark.parametrize("bound", [[], ["task"], ["dataset", "task"]])
 def test_a_reward_that_gets_nothing_of_the_row_cannot_know_the_answer(bound: list[str]) -> None:
     assert candidates(bound, ["solution", "task"], samples({"solution": "1", "task": "math"})) == ()

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from grpo_core.cli.console import stdout
-from grpo_core.cli.rewards_views import cut, failure_of, plain_outcome, shown_outcome
+from grpo_core.cli.rewards_views import cut_lines, failure_of, plain_outcome, shown_outcome
 from grpo_core.cli.tables import Cell, print_table
 
 if TYPE_CHECKING:
     from grpo_core.trial.audit import Audit
     from grpo_core.trial.findings import Finding
+    from grpo_core.trial.reference import Reference
 
 __all__ = ["facts_of_audit", "show_audit"]
 
 _SHOULD = {"pays": "be paid", "refuses": "not be paid", "shown": ""}
-_EXAMPLE_CHARACTERS = 160
+_EXAMPLE_CHARACTERS = 400
 
 
 def facts_of_audit(found: Audit) -> dict[str, Any]:
@@ -28,12 +29,17 @@ def facts_of_audit(found: Audit) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "rows_of_other_tasks": found.unclaimed,
-        "reference": None if reference is None else {"column": reference.column, "form": reference.form},
+        "reference": None if reference is None else _reference_facts(reference),
         "no_reference_because": found.skipped,
         "controls": [_facts(each) for each in found.controls],
         "ways_of_scoring": [_facts(each) for each in found.ways],
         "problems": len(found.problems),
     }
+
+
+def _reference_facts(reference: Reference) -> dict[str, Any]:
+    facts: dict[str, Any] = {"column": reference.column, "form": reference.form}
+    return facts | ({"after_the_prompt": True} if reference.continues else {})
 
 
 def _facts(finding: Finding) -> dict[str, Any]:
@@ -50,7 +56,7 @@ def _facts(finding: Finding) -> dict[str, Any]:
     if example is not None:
         facts["example"] = {
             "sample_id": example.sample_id,
-            "completion": cut(example.completion, _EXAMPLE_CHARACTERS),
+            "completion": cut_lines(example.completion, _EXAMPLE_CHARACTERS),
             "score": plain_outcome(example.outcome),
             "failure": failure_of(example.outcome),
             "note": example.note,
@@ -107,6 +113,15 @@ def _explained(finding: Finding) -> Iterator[Text]:
     yield Text.assemble((f"{finding.name}: ", "bold red"), finding.problem or "")
     example = finding.example
     if example is not None:
-        text = json.dumps(cut(example.completion, _EXAMPLE_CHARACTERS), ensure_ascii=False)
-        note = f", {example.note}" if example.note else ""
-        yield Text(f"  {example.sample_id} {text} scores {shown_outcome(example.outcome)}{note}")
+        text = cut_lines(example.completion, _EXAMPLE_CHARACTERS)
+        result = f"scores {shown_outcome(example.outcome)}{f', {example.note}' if example.note else ''}"
+        if "\n" not in text:
+            yield Text(f"  {example.sample_id} {json.dumps(text, ensure_ascii=False)} {result}")
+            return
+        yield Text(f"  {example.sample_id} {result}:")
+        yield from (Text(f"    | {_escaped(line)}".rstrip()) for line in text.split("\n"))
+
+
+def _escaped(line: str) -> str:
+    """A line without the signs that a terminal obeys."""
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in line)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "any_failed",
     "cut",
+    "cut_lines",
     "facts_of",
     "facts_of_attempt",
     "facts_of_verdicts",
@@ -210,6 +211,12 @@ def cut(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
     """A text on one line, its end left out where it is long."""
     line = " ".join(_printable(text).split())
     return line if len(line) <= limit else f"{line[:limit]}… ({len(text)} characters)"
+
+
+def cut_lines(text: str, limit: int) -> str:
+    """A text with its lines and their indentation, as programs need them; its end left out where it is long."""
+    whole = _printable(text).replace("\r\n", "\n").strip("\n")
+    return whole if len(whole) <= limit else f"{whole[:limit]}… ({len(text)} characters)"
 
 
 def _shown_argument(argument: Argument) -> str:

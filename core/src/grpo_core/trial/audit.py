@@ -119,7 +119,12 @@ def _checked(column: str, there: frozenset[str], samples: Sequence[Sample]) -> s
 
 def _best(scorer: Scorer, samples: Sequence[Sample], columns: Sequence[str]) -> Reference:
     """The column and form that pay most; the likeliest of equals."""
-    pairs = [Reference(column=column, form=form) for column in columns for form in FORMS]
+    pairs = [
+        Reference(column=column, form=form, continues=continues)
+        for continues in (False, True)
+        for column in columns
+        for form in FORMS
+    ]
     written = [[_or_none(pair, sample) for pair in pairs] for sample in samples]
     scores = score_grid(scorer, samples, written)
 
@@ -131,7 +136,7 @@ def _best(scorer: Scorer, samples: Sequence[Sample], columns: Sequence[str]) -> 
 
 
 def _or_none(pair: Reference, sample: Sample) -> str | None:
-    text = reference_text(sample.columns.get(pair.column))
+    text = pair.of(sample)
     return None if text is None else pair.write(text)
 
 

@@ -2,7 +2,7 @@
 
     pays      the reference
     refuses   another row's reference, nothing, the prompt, all answers at once, empty forms, junk
-    shown     a form of the reference that is not the best one
+    shown     a form of the reference that is not the best one, a program with one thing changed
 
 A reward that gets no column of the data cannot know the answer (form, length, repetition): what it pays is shown only.
 """
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Literal
 
+from grpo_core.trial.programs import hides, is_program, near_miss
 from grpo_core.trial.reference import EMPTY_THOUGHT, FORMS, Reference
 from grpo_core.types import Sample
 
@@ -123,12 +124,14 @@ def _of_reference(rows: Rows, reference: Reference) -> Iterator[Control]:
     yield Control(name=f"{REFERENCE}, {reference.form}", judged="pays", write=_written(rows, reference))
     for form in FORMS:
         if form != reference.form:
-            other = Reference(column=reference.column, form=form)
+            other = replace(reference, form=form)
             yield Control(name=f"{REFERENCE}, {form}", judged="shown", write=_written(rows, other))
     yield Control(name="another row's reference", judged="refuses", write=lambda index: _anothers(rows, index))
     yield Control(name="the reference in the thinking only", judged="refuses", write=lambda i: _in_thought(rows, i))
     for name, miss in _MISSES.items():
         yield Control(name=name, judged="refuses", write=_missed(rows, reference, miss))
+    if any(answer is not None and is_program(answer) for answer in rows.distinct):
+        yield Control(name="one thing changed in the program", judged="shown", write=lambda i: _near_miss(rows, i))
     yield Control(name="all answers in one", judged="refuses", write=lambda index: _in_one(rows, index))
     yield Control(name="all answers, one by one", judged="refuses", write=lambda index: _one_by_one(rows, index))
 
@@ -151,6 +154,13 @@ def _missed(rows: Rows, reference: Reference, miss: Callable[[str], str]) -> Cal
 
 def _constant(text: str) -> Callable[[int], str]:
     return lambda _index: text
+
+
+def _near_miss(rows: Rows, index: int) -> str | None:
+    """A share of these computes the same or is not met by any input, so that they are no proof, but a measure."""
+    answer = rows.answers[index]
+    changed = near_miss(answer) if answer is not None and is_program(answer) else None
+    return rows.reference.write(changed) if rows.reference and changed is not None else None
 
 
 def _anothers(rows: Rows, index: int) -> str | None:
@@ -182,9 +192,15 @@ def _one_by_one(rows: Rows, index: int) -> str | None:
 
 def _listed(rows: Rows, index: int) -> list[str] | None:
     """Several answers with the right one in the middle: whoever takes the first or the last does not find it."""
-    own, wrong = rows.answers[index], rows.wrong(index, _LISTED)
-    if own is None or not wrong:
+    own = rows.answers[index]
+    if own is None:
         return None
+    wrong = rows.wrong(index, len(rows.distinct))
+    if is_program(own):
+        wrong = [program for program in wrong if hides(program, own)]
+    if not wrong:
+        return None
+    wrong = wrong[:_LISTED]
     half = (len(wrong) + 1) // 2
     return [*wrong[:half], own, *(wrong[half:] or wrong[:1])]
 

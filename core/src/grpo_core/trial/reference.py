@@ -7,9 +7,11 @@ Every likely column is written in every form on a few rows; the pair that pays m
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from grpo_core.trial.programs import is_program
 from grpo_core.types import Sample
 
 __all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "candidates", "reference_text"]
@@ -28,11 +30,12 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 _NAMES = (
     *("solution", "answer", "final_answer", "ground_truth", "gold", "reference", "answer_key", "expected_answer"),
     *("canonical_solution", "gold_standard_solution", "reference_solution", "solutions", "answers"),
-    *("target", "label", "response", "output", "expected"),
+    *("target", "label", "response", "output", "expected", "code"),
 )
 """What datasets call the right answer, the likeliest first."""
 _ROUTING = ("task", "dataset")
 """Columns that say which rewards a row is for."""
+_FENCED = re.compile(r"```python[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LONGEST = 200
 """Characters of a value that may be an answer although its column has no well-known name."""
 
@@ -45,6 +48,8 @@ class Reference:
     """Of the dataset."""
     form: str
     """A key of `FORMS`."""
+    continues: bool = False
+    """Whether the column has only what follows the program in the prompt, the body of a function that begins there."""
 
     def write(self, text: str) -> str:
         """An answer in this form."""
@@ -52,10 +57,11 @@ class Reference:
 
     def of(self, sample: Sample) -> str | None:
         """The right answer of a row, as bare text; None: the row has none."""
-        return reference_text(sample.columns.get(self.column))
+        text = reference_text(sample.columns.get(self.column))
+        return _continued(sample, text) if self.continues and text is not None else text
 
     def __str__(self) -> str:
-        return f"column {self.column}, {self.form}"
+        return f"column {self.column}{' after the prompt' if self.continues else ''}, {self.form}"
 
 
 def candidates(bound: Iterable[str], columns: Iterable[str], samples: Sequence[Sample]) -> tuple[str, ...]:
@@ -70,7 +76,7 @@ def candidates(bound: Iterable[str], columns: Iterable[str], samples: Sequence[S
     if not mine:
         return ()
     known = [
-        name for name in _NAMES if name in there and any(reference_text(each.columns.get(name)) for each in samples)
+        name for name in _NAMES if name in there and any(_may_answer(name, each.columns.get(name)) for each in samples)
     ]
     if known:
         return tuple(sorted(known, key=lambda name: name not in mine))
@@ -87,6 +93,19 @@ def reference_text(value: object) -> str | None:
     if isinstance(value, list | tuple):
         return next(filter(None, map(reference_text, value)), None) if all(map(_is_text, value)) else str(list(value))
     return None
+
+
+def _may_answer(name: str, value: object) -> bool:
+    """Whether a cell under a well-known name has an answer; `code` may also be the code of a country."""
+    text = reference_text(value)
+    return text is not None and (name != "code" or is_program(text))
+
+
+def _continued(sample: Sample, text: str) -> str | None:
+    """The text below what the prompt begins, in a Python fence or as a whole; None: nothing that it completes."""
+    prompt = sample.messages[-1].content
+    wholes = (f"{begun.rstrip()}\n{text}" for begun in (*_FENCED.findall(prompt), prompt))
+    return next(filter(is_program, wholes), None)
 
 
 def _list_in(text: str) -> list[str] | None:
