@@ -16,6 +16,7 @@ from pathlib import Path
 from grpo_core.cli.console import print_utf8
 from grpo_core.cli.main import show_error
 from grpo_core.errors import GrpoError
+from grpo_core.openmp import let_waiting_threads_sleep
 
 __all__ = ["main"]
 
@@ -31,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings of a broken connection explain nothing
     print_utf8()
+    let_waiting_threads_sleep()
 
     from grpo_core.ranks.place import find_place
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from grpo_core import __version__
 from grpo_core.cli.console import print_utf8, stderr
 from grpo_core.errors import GrpoError
+from grpo_core.openmp import let_waiting_threads_sleep
 
 __all__ = ["build_app", "main", "show_error"]
 
@@ -27,6 +28,7 @@ _INTERRUPTED = 130
 def main() -> None:
     """The console script; ends the process with 0, 2 (usage, recipe), 3 (plugin), 4 (run failed) or 130 (Ctrl-C)."""
     print_utf8()
+    let_waiting_threads_sleep()
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]  # it may stand after any command
     if debug:
