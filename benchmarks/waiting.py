@@ -69,7 +69,8 @@ def step_s(variables: Mapping[str, str], steps: int) -> float:
         environment = {**os.environ, **variables}
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
         lines = Path(folder, "run", "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return statistics.median(json.loads(line)["time/step_s"] for line in lines)
+    steps_s = [json.loads(line).get("time/step_s") for line in lines]  # a line of evaluation alone has none
+    return statistics.median(value for value in steps_s if value is not None)
 
 
 if __name__ == "__main__":

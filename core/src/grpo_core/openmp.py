@@ -14,5 +14,5 @@ _VARIABLE = "OMP_WAIT_POLICY"
 
 
 def let_waiting_threads_sleep() -> None:
-    """Let them sleep, unless the environment says how they wait. To be called before torch, which asks once, is there."""
+    """Let them sleep, unless the environment says how they wait. Call it before torch is imported, which asks once."""
     os.environ.setdefault(_VARIABLE, "PASSIVE")
