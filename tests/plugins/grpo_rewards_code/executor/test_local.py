@@ -178,8 +178,9 @@ def test_a_cancelled_job_ends_at_once(place: Place) -> None:
 
 
 def test_between_jobs_no_process_is_left(place: Place) -> None:
+    others = set(_children())
     assert place.says("print(1)") == "1"
-    assert not _children()
+    assert set(_children()) <= others
 
 
 def test_a_closed_executor_takes_no_job() -> None:
