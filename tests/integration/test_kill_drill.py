@@ -48,9 +48,17 @@ def wait_until_it_trains(process: subprocess.Popen[bytes], run: Path, since: flo
     """Until this process wrote something, which it does after its first step at the latest."""
     until = time.monotonic() + LIMIT_S
     while time.monotonic() < until and process.poll() is None:
-        if any(path.stat().st_mtime > since for path in (run / "completions").glob("*.jsonl")):
+        if any(_written_s(path) > since for path in (run / "completions").glob("*.jsonl")):
             return
         time.sleep(0.01)
+
+
+def _written_s(path: Path) -> float:
+    """When a file was written; 0 for one that a resumed run has cut off meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def wait_for_a_checkpoint_being_written(process: subprocess.Popen[bytes], run: Path) -> None:
