@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from grpo_rewards_code.executor.outcome import stdin_of, task_of, to_result
-from grpo_rewards_code.executor.types import ExecutorError, Job, Run, RunResult
+from grpo_rewards_code.executor.types import ExecutorError, Job, RunResult
 from grpo_rewards_code.sandbox.choose import describe
 from grpo_rewards_code.sandbox.plan import Plan
 from grpo_rewards_code.sandbox.process import Sandbox
@@ -68,23 +68,28 @@ class LocalExecutor:
 
     def _run(self, job: Job, wanted: threading.Event) -> list[RunResult]:
         results: list[RunResult] = []
-        for run in job.runs:
-            if not wanted.is_set():
-                raise ExecutorError("the job was cancelled")
-            results.append(self._run_once(job, run, wanted))
-            if job.stop_at_failure and results[-1].status != "ok":
-                break
-        return results
-
-    def _run_once(self, job: Job, run: Run, wanted: threading.Event) -> RunResult:
-        sandbox = self._take()
+        sandbox: Sandbox | None = None
         try:
-            finished = sandbox.run(stdin=stdin_of(run), task=task_of(job, run), limits=job.limits, wanted=wanted)
+            for run in job.runs:
+                if not wanted.is_set():
+                    raise ExecutorError("the job was cancelled")
+                sandbox = sandbox or self._take()
+                task = task_of(job, run)
+                first = not results
+                finished = sandbox.run(stdin=stdin_of(run), task=task, limits=job.limits, wanted=wanted, first=first)
+                results.append(to_result(run, finished, job.limits))
+                if self._plan.mode == "single":
+                    sandbox.close()
+                    sandbox = None
+                if job.stop_at_failure and results[-1].status != "ok":
+                    break
         except BaseException:
-            sandbox.close()
+            if sandbox is not None:
+                sandbox.close()
             raise
-        self._give_back(sandbox)
-        return to_result(run, finished, job.limits)
+        if sandbox is not None:
+            self._give_back(sandbox)
+        return results
 
     def _take(self) -> Sandbox:
         with self._lock:
@@ -93,8 +98,5 @@ class LocalExecutor:
         return Sandbox(self._plan)
 
     def _give_back(self, sandbox: Sandbox) -> None:
-        if self._plan.mode == "single":
-            sandbox.close()
-            return
         with self._lock:
             self._idle.append(sandbox)

@@ -10,7 +10,7 @@ from grpo_rewards_code.sandbox.layout import Layout
 __all__ = ["Mode", "command"]
 
 Mode = Literal["nested", "single", "alone"]
-"""How runs are kept apart. `nested`: each has fresh namespaces within those of a sandbox. `single`: each has a sandbox.
+"""How runs are kept apart. `nested`: a job's have fresh namespaces within those of a sandbox. `single`: each has a sandbox.
 `alone`: each is a process without namespaces, under Landlock and seccomp."""
 
 _USER = "1000"

@@ -1,7 +1,7 @@
 """Which isolation is in force: the strongest that works here, found by trying, or a refusal that says what to do.
 
-Levels, from strong to weak, are `bubblewrap` (namespaces of its own for every run) and `landlock` (Landlock, seccomp
-and limits on one process). Both keep a program from the network, from files outside and from leaving a process behind;
+Levels, from strong to weak, are `bubblewrap` (namespaces of its own for every program) and `landlock` (Landlock,
+seccomp and limits on one process). Both keep a program from the network, from files outside and from leaving a process behind;
 less than that is not offered.
 """
 
@@ -91,7 +91,7 @@ def describe(plan: Plan) -> str:
     user = "" if plan.user is None else f", as user {plan.user}"
     if plan.level == "landlock":
         return f"landlock (ABI {landlock.abi()}) and seccomp: no network, no new process, no file outside{user}"
-    each = "each run in namespaces of its own" if plan.mode == "nested" else "a sandbox for each run"
+    each = "each program in namespaces of its own" if plan.mode == "nested" else "a sandbox for each run"
     return f"bubblewrap: no network, no file outside, no surviving process, {each}{user}"
 
 

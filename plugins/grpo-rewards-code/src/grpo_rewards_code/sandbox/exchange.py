@@ -78,6 +78,7 @@ def exchange(
     limits: Limits,
     owner: int | None,
     wanted: threading.Event,
+    first: bool = True,
 ) -> Finished:
     """Have a zygote run something, to the end.
 
@@ -88,6 +89,7 @@ def exchange(
         limits: what the run may use.
         owner: the user that the program runs as, where that is not this process's.
         wanted: cleared when nobody waits for the outcome any more.
+        first: whether it is the first run of a job: those of one job may share what is costly to make anew.
 
     Raises:
         ExecutorError: the sandbox failed; nothing is known about the program.
@@ -97,7 +99,7 @@ def exchange(
     except OSError as error:
         raise ExecutorError(f"pipes to the sandbox could not be made: {error}") from error
     try:
-        return _Run(line, pipes, stdin, task, limits, wanted).finish()
+        return _Run(line, pipes, stdin, task, limits, wanted).finish(first=first)
     except (OSError, ValueError) as error:
         raise ExecutorError(f"the sandbox failed during a run: {error}") from error
     finally:
@@ -127,9 +129,9 @@ class _Run:
         output_bytes = limits.output_kib << 10
         self._most = {"stdout": output_bytes, "result": 3 * output_bytes + 4096}  # escaping may lengthen a value
 
-    def finish(self) -> Finished:
+    def finish(self, *, first: bool) -> Finished:
         started = time.monotonic()
-        self._order()
+        self._order(first)
         with selectors.DefaultSelector() as selector:
             selector.register(self._line, selectors.EVENT_READ, "report")
             for name, descriptor in self._pipes.ours.items():
@@ -138,14 +140,17 @@ class _Run:
             self._serve(selector, started + self._limits.wall_s)
         return self._finished(time.monotonic() - started)
 
-    def _order(self) -> None:
+    def _order(self, first: bool) -> None:
         limits = self._limits
         order = {
-            "cpu_s": limits.cpu_s,
-            "memory_mib": limits.memory_mib,
-            "processes": limits.processes,
-            "output_kib": limits.output_kib,
-            "file_mib": limits.file_mib,
+            "first": first,
+            "limits": {
+                "cpu_s": limits.cpu_s,
+                "memory_mib": limits.memory_mib,
+                "processes": limits.processes,
+                "output_kib": limits.output_kib,
+                "file_mib": limits.file_mib,
+            },
         }
         socket.send_fds(self._line, [json.dumps(order).encode()], self._pipes.theirs)
         self._pipes.close_theirs()

@@ -38,9 +38,12 @@ class Sandbox:
         except OSError as error:
             raise ExecutorError(f"a sandbox could not be started: {error}") from error
 
-    def run(self, *, stdin: bytes, task: bytes, limits: Limits, wanted: threading.Event) -> Finished:
+    def run(
+        self, *, stdin: bytes, task: bytes, limits: Limits, wanted: threading.Event, first: bool = True
+    ) -> Finished:
         """Run one program; see `exchange`."""
-        return exchange(self._line, stdin=stdin, task=task, limits=limits, owner=self._plan.user, wanted=wanted)
+        owner = self._plan.user
+        return exchange(self._line, stdin=stdin, task=task, limits=limits, owner=owner, wanted=wanted, first=first)
 
     def close(self) -> None:
         """End it, with all that is in it."""

@@ -26,12 +26,12 @@ _STDIN, _STDOUT, _STDERR, _TASK, _RESULT, _REPORT = range(6)
 _PROCESSES_COUNTED_SINCE = (5, 14)  # by user namespace; before, all of the user's on the machine
 
 
-def guarded(report: int, function: Callable[[], object]) -> NoReturn:
+def guarded(report: Callable[[bytes], object], function: Callable[[], object]) -> NoReturn:
     """Call a function in a forked process; a fault of ours is reported as such, never taken for the program's."""
     try:
         function()
     except BaseException as error:  # noqa: BLE001  whatever it is, this process must not return into the zygote
-        os.write(report, json.dumps({"failed": f"{type(error).__name__}: {error}"[:2000]}).encode() + b"\n")
+        report(json.dumps({"failed": f"{type(error).__name__}: {error}"[:2000]}).encode())
     finally:
         os._exit(1)
 

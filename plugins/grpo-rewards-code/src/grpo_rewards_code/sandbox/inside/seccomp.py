@@ -29,7 +29,7 @@ DENIED_IN_NAMESPACES = (
     "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
     "mount_setattr", "setns", "unshare",
     # memory that is no process's and no file's, so that no limit counts it
-    "memfd_create", "memfd_secret", "shmget", "msgget", "semget",
+    "memfd_create", "memfd_secret", "shmget", "msgget", "semget", "mq_open",
     # the kernel at large
     "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "io_uring_setup", "io_uring_enter",
     "io_uring_register",
@@ -122,6 +122,7 @@ def in_namespaces() -> list[Instruction]:
         *_right_architecture(),
         *_unknown(["clone3"]),
         *_checked_argument("clone", 0, bits=_NEW_NAMESPACES, otherwise=_ALLOW),
+        *_one_of("prlimit64", 0, [0]),  # not the limits of who watches
         *_one_of("socket", 0, _FAMILIES_IN_NAMESPACES),
         *_one_of("socketpair", 0, _FAMILIES_IN_NAMESPACES),
         *[each for name in DENIED_IN_NAMESPACES for each in _on(name, [denied])],

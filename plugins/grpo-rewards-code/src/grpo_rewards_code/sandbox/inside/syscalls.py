@@ -149,6 +149,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "move_mount": (429, 429),
     "move_pages": (279, 239),
     "mprotect": (10, 226),
+    "mq_open": (240, 180),
     "mremap": (25, 216),
     "munlock": (150, 229),
     "munmap": (11, 215),

@@ -56,7 +56,18 @@ def watch(
         os.kill(pid, signal.SIGKILL)
     os.close(watched)
     _, status, usage = os.wait4(pid, 0)
+    if whole_namespace:
+        _reap()
     return {"limit": exceeded, "status": status, "cpu_s": usage.ru_utime + usage.ru_stime}
+
+
+def _reap() -> None:
+    """Wait for the end of the rest, which has been killed: dead or not, a process counts until then."""
+    try:
+        while True:
+            os.waitpid(-1, 0)
+    except ChildProcessError:
+        return
 
 
 def _exceeded(processes: list[tuple[int, int]], limits: Mapping[str, Any], baseline: int) -> str | None:

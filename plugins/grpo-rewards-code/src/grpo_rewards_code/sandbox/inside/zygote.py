@@ -1,4 +1,5 @@
-"""The zygote: an interpreter that has imported what programs import, and forks a process for each run.
+"""The zygote: an interpreter that has imported what programs import, and forks a process for each run (through
+namespaces of the job's own, where it can make them).
 
 It never reads a program, an input or an output: those go through pipes between the host and the process that runs the
 program, whose ends come with each request. So every run forks from the same pristine state, and there is nothing here
@@ -15,18 +16,18 @@ import gc
 import importlib
 import json
 import os
-import select
 import signal
 import site
 import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
-from grpo_rewards_code.sandbox.inside import landlock, namespaces, seccomp
+from grpo_rewards_code.sandbox.inside import landlock, seccomp
 from grpo_rewards_code.sandbox.inside.child import become_program, guarded
 from grpo_rewards_code.sandbox.inside.kernel import die_with_parent, set_dumpable
+from grpo_rewards_code.sandbox.inside.namespaces import Namespaces
 from grpo_rewards_code.sandbox.inside.watch import watch
 
 __all__ = ["main"]
@@ -48,7 +49,7 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
     # A first process of a PID namespace is immune to signals from inside, but for those it handles.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     set_dumpable(False)
-    confine = _confinement(configuration["mode"], configuration["readable"])
+    runs = _Runs(configuration["mode"], line, _confinement(configuration["mode"], configuration["readable"]))
     gc.collect()
     gc.freeze()
     line.send(json.dumps({"ready": True}).encode())
@@ -58,8 +59,7 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
             os._exit(0)
         if not descriptors:
             continue  # an order to stop a run that had just ended
-        report = _run(configuration["mode"], json.loads(message), descriptors, line, confine)
-        line.send(json.dumps(report).encode())
+        line.send(json.dumps(runs.run(json.loads(message), descriptors)).encode())
 
 
 def _confinement(mode: str, readable: Sequence[str]) -> Callable[[], None]:
@@ -81,52 +81,53 @@ def _confinement(mode: str, readable: Sequence[str]) -> Callable[[], None]:
     return confine
 
 
-def _run(
-    mode: str,
-    limits: Mapping[str, Any],
-    descriptors: Sequence[int],
-    line: socket.socket,
-    confine: Callable[[], None],
-) -> Mapping[str, object]:
-    reading, writing = os.pipe()
-    try:
-        if mode == "nested":
-            pid = namespaces.start(limits, descriptors, writing, confine)
-        elif (pid := os.fork()) == 0:
-            in_namespaces = mode == "single"
-            guarded(writing, lambda: become_program(limits, descriptors, writing, confine, in_namespaces=in_namespaces))
-    except OSError as error:
-        return {"failed": f"a process for the program could not be made: {error}"}
-    finally:
-        for descriptor in (writing, *descriptors):
-            os.close(descriptor)
-    with open(reading, "rb") as reports:
-        if mode == "nested":
-            return _await_first_process(pid, line, reports)
-        found = watch(pid, limits, line=line, whole_namespace=mode == "single")
-        return _first(reports) or found
+class _Runs:
+    """One run after another."""
 
+    def __init__(self, mode: str, line: socket.socket, confine: Callable[[], None]) -> None:
+        self._mode = mode
+        self._line = line
+        self._confine = confine
+        self._namespaces: Namespaces | None = None
 
-def _await_first_process(pid: int, line: socket.socket, reports: BinaryIO) -> Mapping[str, object]:
-    """Wait for the end of a run in namespaces of its own; killing their first process kills all of them."""
-    watched = os.pidfd_open(pid)
-    poller = select.poll()
-    poller.register(watched, select.POLLIN)
-    poller.register(line, select.POLLIN)
-    ended = dict(poller.poll())
-    stopped = line.fileno() in ended and watched not in ended
-    if stopped:
-        line.recv(_LARGEST_MESSAGE)
-        os.kill(pid, signal.SIGKILL)
-    os.close(watched)
-    os.waitpid(pid, 0)
-    report = _first(reports)
-    if stopped:
-        return {"limit": "stopped", "status": signal.SIGKILL, "cpu_s": 0.0}
-    return report or {"failed": "the process that watched the program died"}
+    def run(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> Mapping[str, object]:
+        """Carry out an order, and close its descriptors; what to report."""
+        try:
+            return self._nested(order, descriptors) if self._mode == "nested" else self._forked(order, descriptors)
+        except OSError as error:
+            return {"failed": f"a process for the program could not be made: {error}"}
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
+    def _nested(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> Mapping[str, object]:
+        if order["first"]:
+            self._end_namespaces()
+        if self._namespaces is None:
+            self._namespaces = Namespaces(order["limits"], self._confine, [*descriptors, self._line.fileno()])
+        report = self._namespaces.run(order["limits"], descriptors, self._line)
+        if not self._namespaces.unchanged:
+            self._end_namespaces()
+        return report
 
-def _first(reports: BinaryIO) -> Mapping[str, object] | None:
-    """What was reported first: where a fault of ours is among the reports, nothing else counts."""
-    line = reports.readline()
-    return json.loads(line) if line else None
+    def _end_namespaces(self) -> None:
+        if self._namespaces is not None:
+            self._namespaces.end()
+            self._namespaces = None
+
+    def _forked(self, order: Mapping[str, Any], descriptors: Sequence[int]) -> Mapping[str, object]:
+        limits, in_namespaces = order["limits"], self._mode == "single"
+        reading, writing = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                guarded(
+                    lambda fault: os.write(writing, fault),
+                    lambda: become_program(limits, descriptors, writing, self._confine, in_namespaces=in_namespaces),
+                )
+        finally:
+            os.close(writing)
+        with open(reading, "rb") as faults:
+            found = watch(pid, limits, line=self._line, whole_namespace=in_namespaces)
+            fault = faults.read()
+        return json.loads(fault) if fault else found
