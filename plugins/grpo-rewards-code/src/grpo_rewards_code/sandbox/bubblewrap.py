@@ -10,8 +10,8 @@ from grpo_rewards_code.sandbox.layout import Layout
 __all__ = ["Mode", "command"]
 
 Mode = Literal["nested", "single", "alone"]
-"""How runs are kept apart. `nested`: a job's have fresh namespaces within those of a sandbox. `single`: each has a sandbox.
-`alone`: each is a process without namespaces, under Landlock and seccomp."""
+"""How runs are kept apart. `nested`: a job's have fresh namespaces within those of a sandbox. `single`: each has its
+own sandbox. `alone`: each is a process without namespaces, under Landlock and seccomp."""
 
 _USER = "1000"
 _FOLDER_BYTES = str(64 << 20)

@@ -1,8 +1,8 @@
 """Which isolation is in force: the strongest that works here, found by trying, or a refusal that says what to do.
 
 Levels, from strong to weak, are `bubblewrap` (namespaces of its own for every program) and `landlock` (Landlock,
-seccomp and limits on one process). Both keep a program from the network, from files outside and from leaving a process behind;
-less than that is not offered.
+seccomp and limits on one process). Both keep a program from the network, from files outside and from leaving a process
+behind; less than that is not offered.
 """
 
 from __future__ import annotations
