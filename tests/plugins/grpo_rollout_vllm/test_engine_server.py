@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from grpo_core.loop.rollout import generate
 from tests.integration.runs import completions_of, grpoctl, metrics_of
+from tests.plugins.grpo_rollout_vllm.drill import Moment, kill_in
 from tests.plugins.grpo_rollout_vllm.making import request, rollout
 from tests.plugins.grpo_rollout_vllm.real_server import RealServer, make_served_model
 from tests.plugins.grpo_rollout_vllm.workplace import FP32_GAP_NATS, check_gaps, make_place, run_arguments
@@ -126,40 +124,19 @@ def test_what_is_computed_after_an_update_is_the_new_model_also_where_the_head_i
         assert completion.policy_version == 7
 
 
-def killed_when(server: RealServer, moment: str, killed: list[str]) -> None:
-    """Kill the server at a moment of the run, and start it again."""
-    until = time.monotonic() + 200
-    before = server.label()
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError):
-            if (
-                (moment == "generation" and server.running())
-                or (moment == "update" and server.get("/is_paused")["is_paused"])
-                or (moment == "between" and server.label() != before and not server.running())
-            ):
-                break
-        time.sleep(0.002)
-    server.kill()
-    killed.append(moment)
-    server.start()
-
-
 @pytest.mark.parametrize("moment", ["generation", "update", "between"])
 def test_drill_a_server_that_is_killed_comes_back_and_the_run_goes_on(
-    moment: str, server: RealServer, place: Path
+    moment: Moment, server: RealServer, place: Path
 ) -> None:
-    killed: list[str] = []
-    killer = threading.Thread(target=killed_when, args=(server, moment, killed))
     output = f"drill-{moment}"
     command = arguments(server, output, "--set", "rollout.max_completion_tokens=96", steps=5)
     run = subprocess.Popen([sys.executable, "-m", "grpo_core", *command], cwd=place)
     try:
-        killer.start()
+        kill_in(server, moment)
+        server.start()
         assert run.wait(900) == 0
     finally:
         run.kill()
-        killer.join()
         server.wait()
-    assert killed == [moment]
     check_gaps(place / output, steps=5)
     assert not any(name.startswith("grpo-weights") for name in os.listdir("/dev/shm"))

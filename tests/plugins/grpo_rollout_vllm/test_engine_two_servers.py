@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.plugins.grpo_rollout_vllm.drill import Moment, kill_in
 from tests.plugins.grpo_rollout_vllm.real_server import RealServer
 from tests.plugins.grpo_rollout_vllm.workplace import check_gaps, make_place, run_arguments
 
@@ -20,29 +21,39 @@ pytestmark = [
 STEPS = 12
 
 
-def test_drill_one_of_two_servers_is_killed_while_it_generates(tmp_path: Path) -> None:
-    place = make_place(tmp_path)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_place(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def servers(place: Path) -> Iterator[tuple[RealServer, RealServer]]:
     with (
         RealServer(place / "model", place / "first.log") as first,
         RealServer(place / "model", place / "second.log") as second,
     ):
+        yield first.wait(), second.wait()
+
+
+@pytest.mark.parametrize("moment", ["generation", "update", "between"])
+def test_drill_one_of_two_servers_is_killed(
+    moment: Moment, servers: tuple[RealServer, RealServer], place: Path
+) -> None:
+    first, second = servers
+    options = (
+        f"rollout.options.urls=[{first.url},{second.url}]",
+        "rollout.max_completion_tokens=64",
+        "rollout.options.prompts_in_flight=2",
+    )
+    more = [part for option in options for part in ("--set", option)]
+    command = [sys.executable, "-m", "grpo_core", *run_arguments(moment, *more, steps=STEPS)]
+    run = subprocess.Popen(command, cwd=place)
+    try:
+        kill_in(first, moment)
+        assert run.wait(600) == 0
+    finally:
+        run.kill()
+        first.start()
         first.wait()
-        second.wait()
-        options = (
-            f"rollout.options.urls=[{first.url},{second.url}]",
-            "rollout.max_completion_tokens=64",
-            "rollout.options.prompts_in_flight=2",
-        )
-        more = [part for option in options for part in ("--set", option)]
-        command = [sys.executable, "-m", "grpo_core", *run_arguments("run", *more, steps=STEPS)]
-        run = subprocess.Popen(command, cwd=place)
-        try:
-            until = time.monotonic() + 300
-            while not first.running() and time.monotonic() < until:
-                time.sleep(0.002)
-            first.kill()
-            assert run.wait(600) == 0
-        finally:
-            run.kill()
-        check_gaps(place / "run", steps=STEPS)
-        assert second.label().startswith(f"grpo-{STEPS - 1}-")
+    check_gaps(place / moment, steps=STEPS)
+    assert second.label().startswith(f"grpo-{STEPS - 1}-")
