@@ -51,8 +51,10 @@ def test_every_setting_of_the_loss_runs(tmp_path: Path) -> None:
     )
     assert "finished" in done.stdout
     rows = metrics_of(tmp_path / "run")
-    assert all(row["policy/kl"] is not None for row in rows)
-    assert rows[-1]["trainer/micro_batches"] >= 6  # type: ignore[operator]
+    # Where every completion is truncated, and so masked, nothing is learned; on which steps depends on the processor.
+    learned = [row for row in rows if row["completions/truncated_share"] != 1.0]
+    assert learned
+    assert all(row["policy/kl"] is not None and row["trainer/micro_batches"] >= 6 for row in learned)  # type: ignore[operator]
 
 
 def test_kl_in_the_reward_lowers_totals_and_needs_no_kl_in_the_loss(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
+from grpo_core.cli.console import stdout
 from grpo_core.cli.tables import print_table
 
 ROWS = [("a[0]", Text("good", style="green"), "one\ntwo"), ("longer", "", "")]
@@ -17,7 +18,7 @@ def test_on_a_terminal_headers_are_ruled_and_the_last_column_wraps(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(stdout, "_width", 40)
     print_table(("name", "state", "parts"), [("a[0]", Text("good", style="green"), "a text of several words " * 3)])
     printed = capsys.readouterr().out
     assert "─────" in printed

@@ -134,6 +134,17 @@ def plain_gradient(model: Any, batch: TrainBatch, objective: ObjectiveSettings) 
     return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.requires_grad}
 
 
+def assert_same_gradients(actual: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Equal but for the rounding of fp32 sums in another order, which is relative to the largest of the terms."""
+    assert actual.keys() == expected.keys()
+    largest = max(float(gradient.abs().max()) for gradient in expected.values())
+    for name, gradient in expected.items():
+        allowed = 1e-4 * float(gradient.abs().max()) + 1e-6 * largest
+        torch.testing.assert_close(
+            actual[name], gradient, rtol=0.0, atol=allowed, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
 def plain_logprobs(
     model: Any, prompt_ids: tuple[int, ...], token_ids: tuple[int, ...], temperature: float = 1.0
 ) -> tuple[Tensor, Tensor]:

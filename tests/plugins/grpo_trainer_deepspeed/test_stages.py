@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.core.trainer.batches import assert_same_gradients
 from tests.core.trainer.rank_scenes import Case, cases, run_case
 from tests.core.trainer.rank_scenes import moments as moments_of_torch
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
@@ -61,11 +62,7 @@ def test_two_ranks_with_deepspeed_make_the_update_of_torch(stage: int, name: str
     for number, update in ((1, "first"), (2, "second")):
         expected = moments_of_torch(alone / f"{case.file}-{update}")
         actual = load_file(out / f"{case.file}-{number}-moments.safetensors")
-        assert actual.keys() == expected.keys()
-        for weight, gradient in expected.items():
-            torch.testing.assert_close(
-                actual[weight], gradient, rtol=1e-4, atol=2e-6, msg=lambda m, w=weight: f"{w}: {m}"
-            )
+        assert_same_gradients(actual, expected)
         if "lora" not in case.trainer:  # whose checkpoint holds the adapter alone
             torch.testing.assert_close(
                 load_file(out / f"{case.file}-{number}-weights.safetensors"),

@@ -88,10 +88,11 @@ def test_a_job_after_a_sandbox_that_died_gets_a_new_one(plan: Plan) -> None:
         executor = LocalExecutor(plan, workers=1)
         first = asyncio.create_task(executor.run(_SLEEP))
         second = asyncio.create_task(executor.run(Job(program="print(1)", runs=[StdinRun(stdin="")])))
-        while not (family := set(_family(os.getpid())) - others):
+        while not (family := [pid for pid in _family(os.getpid()) if pid not in others]):
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
-        for pid in (set(_family(os.getpid())) - others) or family:
+        # Parents first: a sandbox that outlives its program says that it was killed.
+        for pid in [pid for pid in _family(os.getpid()) if pid not in others] or family:
             _kill(pid)
         with pytest.raises(ExecutorError):
             await first
