@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from grpo_core.errors import BrokenReference, GrpoError, PluginError
+from grpo_core.errors import BrokenReference, GrpoError, PluginError, RewardError
 from grpo_core.reward.check import check_rewards, claim_warnings
 from grpo_core.types import BuildContext
 from tests.core.reward.making import planned, sample
@@ -72,6 +72,15 @@ def test_tasks_that_nobody_claims_and_rewards_that_nobody_needs_are_named() -> N
 
 def test_samples_without_a_task_are_claimed_by_all() -> None:
     assert claim_warnings([planned("length", tasks=("math",))], [sample()]) == ()
+
+
+def test_rewards_for_other_tasks_than_all_there_are_teach_nothing_and_are_an_error() -> None:
+    samples = [sample({"task": "geo"}), sample({"task": "art"})]
+    with pytest.raises(RewardError, match=r"any of the dataset's tasks \('geo', 'art'\).*tasks are math"):
+        claim_warnings([planned("length", tasks=("math",))], samples)
+
+
+def test_a_sample_without_task_and_a_reward_without_tasks_go_with_everything() -> None:
     assert claim_warnings([planned("length")], [sample({"task": "anything"})]) == ()
 
 

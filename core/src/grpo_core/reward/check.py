@@ -67,13 +67,24 @@ def check_rewards(
 
 def claim_warnings(rewards: Sequence[PlannedReward], samples: Iterable[Sample]) -> tuple[str, ...]:
     """A sentence for each task of the dataset that no reward is meant for, with the first of its rows, and for each
-    reward that is meant for no task there is."""
+    reward that is meant for no task there is.
+
+    Raises:
+        RewardError: no reward is meant for any of the tasks, so nothing would be learned.
+    """
     tasks = Counter[str | None]()
     first: dict[str | None, Sample] = {}
     for sample in samples:
         tasks[sample.task] += 1
         first.setdefault(sample.task, sample)
     unclaimed = [task for task in tasks if not any(claims(reward, task) for reward in rewards)]
+    if tasks and len(unclaimed) == len(tasks):
+        raise RewardError(
+            f"no reward is meant for any of the dataset's tasks ({', '.join(map(repr, tasks))}): nothing would be "
+            f"learned; the rewards' tasks are {', '.join(sorted({t for r in rewards for t in r.tasks}))}",
+            hint="Choose rewards for these tasks (`grpoctl rewards list` shows which there are), or have a reward score "
+            "all rows: --set 'rewards.NAME.tasks=[]'.",
+        )
     idle = [reward for reward in rewards if not any(claims(reward, task) for task in tasks)]
     return (
         *(
