@@ -82,8 +82,8 @@ def claim_warnings(rewards: Sequence[PlannedReward], samples: Iterable[Sample]) 
         raise RewardError(
             f"no reward is meant for any of the dataset's tasks ({', '.join(map(repr, tasks))}): nothing would be "
             f"learned; the rewards' tasks are {', '.join(sorted({t for r in rewards for t in r.tasks}))}",
-            hint="Choose rewards for these tasks (`grpoctl rewards list` shows which there are), or have a reward score "
-            "all rows: --set 'rewards.NAME.tasks=[]'.",
+            hint="Choose rewards for these tasks (`grpoctl rewards list` shows them), or have one score all rows: "
+            "--set 'rewards.NAME.tasks=[]'.",
         )
     idle = [reward for reward in rewards if not any(claims(reward, task) for task in tasks)]
     return (
