@@ -73,7 +73,7 @@ _LAYOUT = re.compile(
 )
 _SPACE = re.compile(r"(?<!\\)\\[,;:!> ]|~")
 _DOUBLED = re.compile(r"\\\\(?=[a-zA-Z])")
-_GROUPED = re.compile(r"(?<![\d.])\d{1,3}(?:(?:\\[,;:! ]|\{,\}|\u2009|\u202f|\u00a0|~)\s*\d{3})+(?!\d)")
+_GROUPED = re.compile(r"(?<![\d.])\d{1,3}(?:(?:,?\\!|\\[,;: ]|\{,\}(?:\\!)?|\u2009|\u202f|\u00a0|~)\s*\d{3})+(?!\d)")
 _PLAIN_GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
 _DELIMITER = re.compile(r"\$\$?|\\[()\[\]]")
 _NAMES = (
