@@ -12,6 +12,7 @@ import re
 import unicodedata
 from fractions import Fraction
 
+from grpo_rewards_math.accuracy.amounts import in_digits
 from grpo_rewards_math.accuracy.problems import TooLargeError
 
 __all__ = ["balanced_end", "canonical"]
@@ -126,7 +127,7 @@ def canonical(text: str) -> str:
         text = _DOUBLED.sub(r"\\", text)  # escaped once too often, in JSON as a rule
     text = _GROUPED.sub(lambda match: re.sub(r"[^\d]", "", match[0]), text)
     text = _SPACE.sub(" ", text)
-    text = _words(text)
+    text = in_digits(_words(text))
     for pattern, replacement in _NAMES:
         text = pattern.sub(replacement, text)
     text = _LAYOUT.sub(" ", _STYLED.sub("", text))
@@ -193,7 +194,7 @@ def _word(match: re.Match[str]) -> str:
         return " "
     if re.fullmatch(r"[-+]?[\d.,]+%?", content) or re.fullmatch(r"[eiEI]", content):
         return f" {content} " if len(content) > 1 else content
-    counted = re.fullmatch(r"([-+]?\d[\d.,]*)\s+([A-Za-z]+(?:/[A-Za-z]+)?)", content)
+    counted = re.fullmatch(r"([-+]?\d[\d.,]*)\s+([A-Za-z]+(?:[/ ][A-Za-z]+)?)", content)
     if counted is not None:
         return f" {counted[1]} \\text{{{counted[2]}}}"
     if content.lower() in ("degree", "degrees"):

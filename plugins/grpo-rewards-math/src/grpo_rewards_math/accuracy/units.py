@@ -75,9 +75,13 @@ _POWER = r"\s*(?:\^\s*\{?\s*-?\d\s*\}?)?"
 _TEXT_TAIL = re.compile(rf"(?P<unit>(?:\s*[/]?\s*(?:\\cdot\s*)?{_TEXT}{_POWER})+)$")
 _NO_UNIT = re.compile(
     r"(?i)\b(?:and|or|nor|not|no|never|none|neither|either|cannot|maybe|perhaps|probably|possibly|is|isnt|are|arent|was|were|"
-    r"be|but|except|unless|if|least|most)\b|n['’]t\b|\b(?:wrong|incorrect|false|untrue|invalid|impossible|mistaken)\W*$"
+    r"be|but|except|unless|if|least|most|than|answer|instead|plus|minus|squared|cubed|factorial|modulo|mod|divided|multiplied|"
+    r"raised|doubled|tripled|halved|negated|inverted|reciprocal|root|power|digits|choose|times\s+\S+|to the)\b|"
+    r"n['’]t\b|\b(?:wrong|incorrect|false|untrue|invalid|impossible|mistaken|more|less|fewer|score|twice|double|triple|half|"
+    r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth|millionth)\W*$"
 )
-"""What takes a value back, or says more of it than its unit: `5 is wrong`; 5 wrong answers are counted, though."""
+"""What takes a value back, computes with it or says more of it than its unit: `5 is wrong`, `5 squared`. 5 wrong
+answers and 5 more apples are counted, though."""
 _PLAIN_UNIT = re.compile(r"[(\s]*[^\W\d_](?:[^\W\d_]|[\s/.()·'\-]|\\cdot|\^\s*\{?\s*-?\d\s*\}?|(?<=m)[23])*")
 _DEGREE_TAIL = re.compile(r"(?P<unit>\s*\^\\circ\s*(?:\\text\{\s*)?[CF]?\}?)$")
 _HEAD = re.compile(r"^(?P<unit>\\text\{(?:dollars|euro|pound|yen|rupee|won|US|USD|Rs\.?)\})\s*")
