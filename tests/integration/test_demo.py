@@ -10,7 +10,7 @@ from tests.integration.runs import grpoctl, metrics_of
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_the_default_recipe_learns_countdown(tmp_path: Path, seed: str) -> None:
     done = grpoctl(tmp_path, "train", "--recipe", "countdown-tiny", "--seed", seed, "--output", "run")

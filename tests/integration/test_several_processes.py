@@ -194,7 +194,7 @@ def test_a_run_of_two_processes_goes_on_as_one(place: Path) -> None:
 def test_a_rank_that_dies_or_blocks_ends_the_run_with_its_name(place: Path, reward: str, message: str) -> None:
     flags = ("--rewards", f"./fails.py:{reward}", "--set", "run.wait_limit_s=5", "--save-steps", "1")
     process = start(place, *train_arguments("run", *flags, *TWO))
-    printed, _ = process.communicate(timeout=180)
+    printed, _ = process.communicate(timeout=600)
     assert process.returncode == 4, printed
     assert printed.count("error: ") == 1
     assert message in printed
@@ -209,7 +209,7 @@ def test_an_error_on_another_rank_is_printed_once_with_its_name(place: Path) -> 
     (place / "rows.jsonl").write_text('{"query": "Say 1", "wanted": 1}\n' * 12, encoding="utf-8")
     flags = ("--rewards", "./fails.py:breaks", "--set", "scoring.max_failed_share=0.2")
     process = start(place, *train_arguments("run", *flags, *TWO))
-    printed, _ = process.communicate(timeout=180)
+    printed, _ = process.communicate(timeout=600)
     assert process.returncode == 4, printed
     assert printed.count("error: ") == 1
     assert "reward 'breaks' failed on 4 of 12 completions" in printed
@@ -220,7 +220,7 @@ def test_ctrl_c_ends_all_after_the_step_with_a_checkpoint(place: Path) -> None:
     process = start(place, *train_arguments("run", "--rewards", "./fails.py:slow", "--steps", "500", *TWO))
     await_file(place / "reached-2-1", process)
     process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=120)
+    printed, _ = process.communicate(timeout=600)
     assert process.returncode == 130, printed
     assert "stopping after this step" in printed
     assert "go on with: grpoctl resume run" in printed
@@ -239,7 +239,7 @@ def test_a_second_ctrl_c_ends_all_at_once_and_leaves_the_last_checkpoint(place: 
     process.send_signal(signal.SIGINT)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=60)
+    printed, _ = process.communicate(timeout=600)
     assert process.returncode == 130, printed
     assert gone(place / "run")
     assert [path.name for path in (place / "run/checkpoints").glob("step-*")] == ["step-000001"]
@@ -251,7 +251,7 @@ def test_without_its_launcher_no_process_stays(place: Path) -> None:
     await_file(place / "reached-2-1", process)
     assert len(processes_of(place / "run")) == 2
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert gone(place / "run")
 
 
@@ -291,7 +291,7 @@ def test_two_machines_meet_and_the_second_needs_nothing_but_the_meeting_point(pl
     second = start(place / "elsewhere", "train", *meet, "--node-rank", "1")
     first = start(place, *train_arguments("run", *meet, "--node-rank", "0"))
     for process in (first, second):
-        printed, _ = process.communicate(timeout=180)
+        printed, _ = process.communicate(timeout=600)
         assert process.returncode == 0, printed
     assert_same_run(place / "one", place / "run")
 

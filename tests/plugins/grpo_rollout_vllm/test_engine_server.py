@@ -21,7 +21,7 @@ from tests.plugins.grpo_rollout_vllm.workplace import FP32_GAP_NATS, check_gaps,
 
 pytestmark = [
     pytest.mark.engines,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("default"),  # of the engines' own making
 ]
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
 from tests.tiny_models import make_model_folder
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
 RUNS = {
     "stage 0": {"options": {"stage": 0}},

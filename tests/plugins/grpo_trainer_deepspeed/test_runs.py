@@ -10,7 +10,7 @@ from tests.integration.runs import completions_of, grpoctl, make_workplace, metr
 from tests.integration.test_resume import cut_to_step_two
 from tests.integration.test_several_processes import EVERYTHING, assert_same_run
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
 DEEPSPEED = ("--trainer", "deepspeed", "--set", "trainer.options.device=cpu")
 

@@ -16,7 +16,7 @@ from tests.core.trainer.rank_scenes import moments as moments_of_torch
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
 from tests.tiny_models import make_model_folder
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
 OWN = ("trainer/micro_batches", "trainer/padding_share")
 """Metrics that are about how an update was computed."""
