@@ -92,58 +92,123 @@ async def judge(
     `total_s`: seconds that all its runs may take together. Raises `ExecutorError`.
     """
     called = with_usual_imports(program) if any(_calls(test) for test in problem.tests) else program
-    passed, spent_s, reason = 0, 0.0, ""
-    undecided: list[tuple[int, Shell, list[object]]] = []
-    start, size = 0, _FIRST_BATCH_RUNS
-    while start < len(problem.tests):
-        left_s = total_s - spent_s
-        if left_s <= 0:
-            reason = reason or f"its tests take longer than {total_s:g} s together"
-            break
-        batch = _batch(problem.tests, start, min(size, left_s / limits.wall_s))
+    trial = _Trial(program, called, executor, limits, tolerance, total_s, partial)
+    whys = await trial.of(problem.tests, 0)
+    start = _first_not_passed(whys)
+    if start is not None and start not in trial.over_limits and problem.tests[start].replay is not None:
+        # A program that keeps something between its calls is right in the script as a whole.
+        whole = await trial.of(problem.tests[: start + 1], start, as_script=True)
+        if whole == [""]:
+            rest = await trial.of(problem.tests, start + 1, as_script=True)
+            whys = [*whys[:start], "", *rest]
+    first = _first_not_passed(whys)
+    reason = "" if first is None else next((why for why in whys if why), "not run")
+    return Verdict(passed=whys.count(""), tests=len(problem.tests), reason=reason)
+
+
+def _first_not_passed(whys: Sequence[str | None]) -> int | None:
+    return next((index for index, why in enumerate(whys) if why != ""), None)
+
+
+class _Trial:
+    """Runs tests of one program, for as long as there is time."""
+
+    def __init__(
+        self,
+        script: str,
+        called: str,
+        executor: Executor,
+        limits: Limits,
+        tolerance: Tolerance,
+        total_s: float,
+        partial: bool,
+    ) -> None:
+        self._script, self._called = script, called
+        self._executor = executor
+        self._limits = limits
+        self._tolerance = tolerance
+        self._total_s = total_s
+        self._partial = partial
+        self._spent_s = 0.0
+        self.over_limits: set[int] = set()
+        """Tests that ended at a limit: what came before them would not help."""
+
+    async def of(self, tests: Sequence[Test], start: int, *, as_script: bool = False) -> list[str | None]:
+        """Why each of the tests from the one at `start` on failed: nothing where it passed, None where that is not
+        known, since another failed. `as_script`: each after everything before it in its script."""
+        whys: list[str | None] = [None] * len(tests)
+        undecided: list[tuple[int, Shell, list[object]]] = []
+        first, size = start, _FIRST_BATCH_RUNS
+        while start < len(tests):
+            left_s = self._total_s - self._spent_s
+            if left_s <= 0:
+                whys[start] = f"its tests take longer than {self._total_s:g} s together"
+                break
+            batch = _batch(tests, start, size, left_s / self._limits.wall_s, as_script=as_script)
+            results = await self._results(batch, left_s)
+            start, size = start + len(batch), min(2 * size, _LARGEST_BATCH_RUNS)
+            for index, test, own in _by_test(batch, results):
+                found = holds(test, own, self._tolerance)
+                if found is UNDECIDED and isinstance(test.check, Shell):
+                    undecided.append((index, test.check, [result.value for result in own]))
+                else:
+                    whys[index] = "" if found is True else f"test {index + 1}: {_what(own, len(test.runs))}"
+                if any(result.status not in ("ok", "error") for result in own):
+                    self.over_limits.add(index)
+            if any(whys) and not self._partial:
+                break
+        if undecided and (self._partial or not any(whys)):
+            for index, well in await self._evaluated(undecided):
+                whys[index] = "" if well else f"test {index + 1}: the assertion does not hold"
+        return whys[first:]
+
+    async def _results(self, batch: Sequence[tuple[int, Test]], left_s: float) -> Sequence[RunResult]:
         runs = [run for _, test in batch for run in test.runs]
-        source = called if _calls(batch[0][1]) else program
-        capped = replace(limits, wall_s=min(limits.wall_s, max(left_s / len(runs), _SHORTEST_WALL_S)))
-        results = await executor.run(Job(program=source, runs=runs, limits=capped, stop_at_failure=not partial))
-        start, size = start + len(batch), min(2 * size, _LARGEST_BATCH_RUNS)
-        spent_s += sum(result.wall_s for result in results)
-        for number, test, own in _by_test(batch, results):
-            found = holds(test, own, tolerance)
-            if found is UNDECIDED and isinstance(test.check, Shell):
-                undecided.append((number, test.check, [result.value for result in own]))
-            elif found is True:
-                passed += 1
-            else:
-                reason = reason or f"test {number}: {_what(own, len(test.runs))}"
-        if reason and not partial:
-            break
-    if undecided and (partial or not reason):
-        decided, why = await _evaluated(undecided, executor, limits)
-        passed, reason = passed + decided, reason or why
-    return Verdict(passed=passed, tests=len(problem.tests), reason=reason)
+        times = 1 + max(test.repeats for _, test in batch)
+        wall_s = min(self._limits.wall_s * times, max(left_s / len(runs), _SHORTEST_WALL_S))
+        capped = replace(self._limits, wall_s=wall_s, cpu_s=self._limits.cpu_s * times)
+        source = self._called if _calls(batch[0][1]) else self._script
+        results = await self._executor.run(
+            Job(program=source, runs=runs, limits=capped, stop_at_failure=not self._partial)
+        )
+        self._spent_s += sum(result.wall_s for result in results)
+        return results
+
+    async def _evaluated(self, undecided: Sequence[tuple[int, Shell, list[object]]]) -> list[tuple[int, bool]]:
+        """Whether assertions hold with the program's values in them."""
+        runs = [filled(shell, values) for _, shell, values in undecided]
+        job = Job(program="", runs=runs, limits=self._limits, stop_at_failure=False)
+        results = await self._executor.run(job)
+        good = [result.status == "ok" and result.value is True for result in results]
+        return [(index, well) for (index, _, _), well in zip(undecided, good, strict=True)]
 
 
-async def _evaluated(
-    undecided: Sequence[tuple[int, Shell, list[object]]], executor: Executor, limits: Limits
-) -> tuple[int, str]:
-    """How many assertions hold with the program's values in them, and which is the first that does not."""
-    runs = [filled(shell, values) for _, shell, values in undecided]
-    results = await executor.run(Job(program="", runs=runs, limits=limits, stop_at_failure=False))
-    good = [result.status == "ok" and result.value is True for result in results]
-    failed = next((number for (number, _, _), well in zip(undecided, good, strict=True) if not well), None)
-    return sum(good), "" if failed is None else f"test {failed}: the assertion does not hold"
+def _batch(
+    tests: Sequence[Test], start: int, most_runs: int, most_times: float, *, as_script: bool
+) -> list[tuple[int, Test]]:
+    """The next tests with their places, at least one; all of them scripts, or all of them calls.
 
-
-def _batch(tests: Sequence[Test], start: int, most_runs: float) -> list[tuple[int, Test]]:
-    """The next tests, numbered from 1, at least one; all of them scripts, or all of them calls."""
+    `most_times`: how often the time of one call fits into what is left. Those that repeat calls of others get more
+    time, so one goes with none that repeats more than about twice as many: else what hangs would hang for long.
+    """
     batch: list[tuple[int, Test]] = []
-    runs = 0
-    for number, test in enumerate(islice(tests, start, None), start=start + 1):
-        runs += len(test.runs)
-        if batch and (runs > most_runs or _calls(batch[0][1]) != _calls(test)):
+    runs = times = 0
+    for index, test in enumerate(islice(tests, start, None), start=start):
+        test = _as_script(test) if as_script else test
+        runs, times = runs + len(test.runs), max(times, 1 + test.repeats)
+        if batch and (runs > most_runs or runs * times > most_times or _parts_company(batch[0][1], test)):
             break
-        batch.append((number, test))
+        batch.append((index, test))
     return batch
+
+
+def _parts_company(first: Test, test: Test) -> bool:
+    return _calls(first) != _calls(test) or test.repeats > 2 * first.repeats + 1
+
+
+def _as_script(test: Test) -> Test:
+    runs, calls = test.replay() if test.replay is not None else ((), 0)
+    return replace(test, runs=runs, repeats=calls) if runs else test
 
 
 def _by_test(
@@ -151,8 +216,8 @@ def _by_test(
 ) -> Iterator[tuple[int, Test, Sequence[RunResult]]]:
     """Each test with its results, which may lack the last ones where the job stopped."""
     start = 0
-    for number, test in batch:
-        yield number, test, results[start : start + len(test.runs)]
+    for index, test in batch:
+        yield index, test, results[start : start + len(test.runs)]
         start += len(test.runs)
 
 

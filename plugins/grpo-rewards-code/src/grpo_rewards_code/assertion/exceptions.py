@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Sequence
 
 from grpo_rewards_code.assertion.scope import Scope
+from grpo_rewards_code.assertion.split import Split
 from grpo_rewards_code.executor.types import ExpressionRun
 from grpo_rewards_code.problem.types import Check, Raises, Shell, Test, TestsError
 
@@ -26,7 +27,7 @@ except BaseException as _error_:
 """
 
 
-def raising(call: ast.Call, body: Sequence[ast.stmt], scope: Scope) -> tuple[Test, tuple[str, ...]] | None:
+def raising(call: ast.Call, body: Sequence[ast.stmt], scope: Scope) -> Split | None:
     """The test that a block ends with an exception; None when the call is not about exceptions.
 
     Raises `TestsError` when the exception is not a built-in one.
@@ -44,8 +45,10 @@ def raising(call: ast.Call, body: Sequence[ast.stmt], scope: Scope) -> tuple[Tes
     module = ast.Module(list(body), [])
     setup, imports = scope.setup(module, beside=True)
     block = textwrap.indent("\n".join(map(ast.unparse, body)), "    ")
-    run = ExpressionRun(expression="_raised_", setup=f"{setup}\n{_RUN.format(body=block)}")
-    return Test(runs=(run,), check=_check(kinds, pattern, scope)), imports
+    before = _RUN.format(body=block)
+    run = ExpressionRun(expression="_raised_", setup=f"{setup}\n{before}")
+    test = Test(runs=(run,), check=_check(kinds, pattern, scope), repeats=scope.repeats(module))
+    return Split(test=test, imports=imports, parts=(scope.part(before),), scope=scope, before=before)
 
 
 def _check(kinds: tuple[str, ...], pattern: ast.expr | None, scope: Scope) -> Check:

@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from grpo_rewards_code.assertion.beside import is_beside, is_object
 from grpo_rewards_code.assertion.inline import inlined
 from grpo_rewards_code.assertion.loops import iterations
-from grpo_rewards_code.assertion.scope import Scope, free_names, keep_apart
+from grpo_rewards_code.assertion.scope import Line, Scope, free_names, keep_apart
+from grpo_rewards_code.assertion.split import Split
 from grpo_rewards_code.executor.types import ExpressionRun
 from grpo_rewards_code.problem.types import Check, Close, Equal, Later, Member, Shell, Test, TestsError, Truth
 
-__all__ = ["Split", "split_assertion"]
-
-Split = tuple[Test, tuple[str, ...]]
-"""A test, and the imports that run beside the program for it."""
+__all__ = ["split_assertion"]
 
 _AS_LISTS = "(lambda given: given.tolist() if hasattr(given, 'tolist') else given)({})"
 _DATA_CLASSES = (
@@ -52,21 +51,42 @@ _OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def split_assertion(node: ast.expr, scope: Scope) -> list[Split]:
-    """The tests that an asserted expression is; none for one that does not involve the program.
+def split_assertion(node: ast.expr, scope: Scope) -> tuple[list[Split], Scope]:
+    """The tests that an asserted expression is, none for one that does not involve the program; and the scope after it.
 
     Raises `TestsError` when the program's part cannot be separated.
     """
-    if not scope.mentions_program(node) and (changed := free_names(node) & scope.passed):
-        scope = scope.with_changes(changed)
+    found: list[Split] = []
+    after = scope
+    for part, inner in _conjuncts(node, scope):
+        here = after if inner is None else inner
+        splits = _of_one(part, here)
+        found += (replace(split, scope=here) for split in splits)
+        if inner is None:  # the variable of a loop is gone after it
+            after = after.with_parts(line for split in splits for line in split.parts)
+    return found, after
+
+
+def _conjuncts(node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope | None]]:
+    """What must hold, one by one; with a scope of its own where it is in a loop, `all(f(x) for x in (1, 2))`."""
     node = inlined(node, scope)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        return [split for value in node.values for split in split_assertion(value, scope)]
+        for value in node.values:
+            yield from _conjuncts(value, scope)
+        return
     match node:
         case ast.Call(func=ast.Name(id="all"), args=[ast.GeneratorExp() | ast.ListComp() as each]):
             if len(each.generators) == 1 and not each.generators[0].ifs and scope.mentions_program(each):
-                passes = iterations(each.generators[0].target, each.generators[0].iter, scope)
-                return [split for inner in passes for split in split_assertion(each.elt, inner)]
+                for inner in iterations(each.generators[0].target, each.generators[0].iter, scope):
+                    for part, innermost in _conjuncts(each.elt, inner):
+                        yield part, innermost or inner
+                return
+    yield node, None
+
+
+def _of_one(node: ast.expr, scope: Scope) -> list[Split]:
+    if not scope.mentions_program(node) and (changed := free_names(node) & scope.passed):
+        scope = scope.with_changes(changed)
     if not scope.mentions_program(node):
         if given := sorted(free_names(node) & scope.asserted):
             raise TestsError(f"a test reads what an assertion before it gave to the program: {', '.join(given)}")
@@ -209,7 +229,8 @@ def _test(
     source = _AS_LISTS.format(ast.unparse(node)) if as_lists else source
     setup, imports = scope.setup(node, beside=True)
     run = ExpressionRun(expression=source or ast.unparse(node), setup=setup)
-    return Test(runs=(run,), check=check), imports
+    test = Test(runs=(run,), check=check, repeats=scope.repeats(node))
+    return Split(test=test, imports=imports, parts=(scope.part(run.expression),), scope=scope)
 
 
 def _shell(node: ast.expr, scope: Scope) -> Split:
@@ -224,13 +245,19 @@ def _shell(node: ast.expr, scope: Scope) -> Split:
         raise TestsError(f"a test mixes the program with what is expected of it: assert {ast.unparse(node):.300}")
     runs: list[ExpressionRun] = []
     imports: list[str] = []
+    lines: list[Line] = []
+    repeats = 0
     for part in finder.parts:
         keep_apart(part, rest, scope)
-        setup, imported = scope.setup(part, beside=True)
+        before = scope.with_parts(lines)
+        setup, imported = before.setup(part, beside=True)
         runs.append(ExpressionRun(expression=ast.unparse(part), setup=setup))
+        repeats = max(repeats, before.repeats(part))
+        lines.append(scope.part(runs[-1].expression))
         imports += imported
     setup, _ = outside.setup(rest, beside=False)
-    return Test(runs=tuple(runs), check=Shell(expression=ast.unparse(rest), setup=setup)), tuple(imports)
+    test = Test(runs=tuple(runs), check=Shell(expression=ast.unparse(rest), setup=setup), repeats=repeats)
+    return Split(test=test, imports=tuple(imports), parts=tuple(lines), scope=scope)
 
 
 def _class_without_data(node: ast.expr) -> str:

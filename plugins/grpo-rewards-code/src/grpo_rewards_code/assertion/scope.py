@@ -33,6 +33,13 @@ class Line:
     is_import: bool = False
     holds_rows: bool = False
     """Whether a list or mapping is written out in it, in which answers may stand beside inputs."""
+    is_ours: bool = False
+    """Whether the program takes part in it."""
+    is_call: bool = False
+    """Whether it is the program's part of an assertion, and calls something."""
+    keeps: bool = False
+    """Whether it may change what the program keeps for itself, as far as its spelling tells, so that all later parts
+    need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,8 @@ class Scope:
     """Names whose value the program made."""
     objects: frozenset[str] = frozenset()
     """Those of them that are objects of a class of the program."""
+    functions: frozenset[str] = frozenset()
+    """Those of them that are other names for functions of the program, or for all of it."""
     modules: frozenset[str] = frozenset()
     """Own names that were imported."""
     helpers: Mapping[str, bool] = field(default_factory=dict, hash=False)
@@ -94,6 +103,7 @@ class Scope:
         by_program: bool,
         touches: Collection[str] = (),
         is_object: bool = False,
+        is_module: bool = False,
     ) -> Scope:
         """After a statement; `by_program`: what it binds and touches is the program's work from here on."""
         bound, touched = frozenset(binds), frozenset(touches) - self.modules - self.helpers.keys()
@@ -103,7 +113,10 @@ class Scope:
             for each in ast.walk(node)
         )
         uses = free_names(node) | bound
-        line = Line(ast.unparse(node), bound, touched, uses, holds_rows=rows)
+        keeps = by_program and (self._asks_what_is_kept(node) or not bound | touched)
+        source = ast.unparse(node)
+        line = Line(source, bound, touched, uses, holds_rows=rows, is_ours=by_program, keeps=keeps)
+        named = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and self._is_function(node.value.id)
         known = {name: value for name, value in self.literals.items() if name not in bound | touched}
         return replace(
             self,
@@ -111,10 +124,45 @@ class Scope:
             own=self.own | bound if not by_program else self.own - bound - touched,
             results=self.results | bound | touched if by_program else self.results - bound,
             objects=self.objects | bound if is_object else self.objects - bound,
+            functions=self.functions | bound if by_program and (named or is_module) else self.functions - bound,
             literals=known,
             passed=self.passed - bound,
             asserted=self.asserted - bound,
             aliases={name: value for name, value in self.aliases.items() if name not in bound},
+        )
+
+    def part(self, source: str) -> Line:
+        """The program's part of an assertion as a line for those that come after it: it may have changed an object of
+        the program's, or what the program keeps for itself."""
+        tree = ast.parse(source)
+        names = free_names(tree)
+        calls = any(isinstance(each, ast.Call) for each in ast.walk(tree))
+        touched = (names & self.results) - self.functions if calls else frozenset()
+        keeps = self._asks_what_is_kept(tree)
+        return Line(source, frozenset(), touched, names, is_ours=calls, is_call=calls, keeps=keeps)
+
+    def with_parts(self, parts: Iterable[Line]) -> Scope:
+        """After the evaluation of parts of assertions."""
+        return replace(self, lines=(*self.lines, *parts))
+
+    def repeats(self, node: ast.AST) -> int:
+        """How many parts of earlier assertions an expression needs."""
+        return sum(line.is_call for line in self.needed(node, beside=True)[0])
+
+    def _is_function(self, name: str) -> bool:
+        return name in self.functions or (self.is_program(name) and name not in self.results)
+
+    def _asks_what_is_kept(self, node: ast.AST) -> bool:
+        """Whether a function of the program is called without arguments: what it gives is always the same, or kept."""
+        return any(
+            (isinstance(each.func, ast.Name) and self._is_function(each.func.id) and not each.func.id[:1].isupper())
+            or (
+                isinstance(each.func, ast.Attribute)
+                and isinstance(each.func.value, ast.Name)
+                and each.func.value.id in self.functions
+            )
+            for each in ast.walk(node)
+            if isinstance(each, ast.Call) and not each.args and not each.keywords
         )
 
     def with_literal(self, name: str, value: ast.expr) -> Scope:
@@ -156,7 +204,7 @@ class Scope:
 
         Raises `TestsError` when it is to be evaluated apart and needs something of the program.
         """
-        kept, needed = self.needed(node)
+        kept, needed = self.needed(node, beside=beside)
         if not beside and (mixed := sorted(name for name in needed if self.is_program(name))):
             raise TestsError(f"a test expects something that only the program has: {', '.join(mixed)}")
         if tools := sorted(needed & self.tools()):
@@ -168,12 +216,15 @@ class Scope:
         """Names of a test library, which have no meaning where an expression is evaluated."""
         return self.modules - {name for line in self.lines for name in line.binds}
 
-    def needed(self, node: ast.AST) -> tuple[list[Line], frozenset[str]]:
-        """The lines that an expression needs, in order, and the names that these and it read."""
+    def needed(self, node: ast.AST, *, beside: bool = False) -> tuple[list[Line], frozenset[str]]:
+        """The lines that an expression needs, in order, and the names that these and it read.
+
+        `beside`: it is evaluated beside the program, so that what the program keeps for itself counts.
+        """
         names = set(free_names(node))
         kept: list[Line] = []
         for line in reversed(self.lines):
-            if line.binds & names or line.touches & names:
+            if line.binds & names or line.touches & names or (beside and line.keeps):
                 kept.append(line)
                 names |= line.uses | line.touches
         kept.reverse()
@@ -186,7 +237,7 @@ def keep_apart(part: ast.expr, rest: ast.expr, scope: Scope, *, before: bool = F
     A list that is passed to the program as it is may be needed on both sides: `f(xs) == sorted(xs)`; with `before`
     also one that was passed by a statement before: `r = f(xs); assert r == sorted(xs)`. Each side makes its own.
     """
-    ours, _ = scope.needed(part)
+    ours, _ = scope.needed(part, beside=True)
     theirs, _ = scope.needed(rest)
     shared = [line for line in theirs if line in ours]
     calls = calls_before([line for line in ours if line not in shared], scope) if before else []

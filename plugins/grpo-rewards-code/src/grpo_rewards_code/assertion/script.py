@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from grpo_rewards_code.assertion.beside import is_beside
 from grpo_rewards_code.assertion.exceptions import raising
-from grpo_rewards_code.assertion.forms import Split, split_assertion
-from grpo_rewards_code.assertion.inline import inlined
-from grpo_rewards_code.assertion.loops import bind, iterations
-from grpo_rewards_code.assertion.scope import Scope, free_names, is_literal
+from grpo_rewards_code.assertion.forms import split_assertion
+from grpo_rewards_code.assertion.history import History
+from grpo_rewards_code.assertion.loops import iterations
+from grpo_rewards_code.assertion.scope import Line, Scope, free_names
+from grpo_rewards_code.assertion.split import Split
+from grpo_rewards_code.assertion.statements import TOOLS, after_assignment, after_effect, after_import, shown
 from grpo_rewards_code.assertion.unittests import as_assertion, attributes_as_names
 from grpo_rewards_code.executor.types import ExpressionRun
 from grpo_rewards_code.problem.types import Problem, TestsError
@@ -27,8 +27,6 @@ __all__ = ["read_script"]
 
 _MAX_TESTS = 2000
 _MAX_CHARACTERS = 2_000_000
-_PROGRAM_MODULES = ("solution", "main", "your_module", "program")
-"""Modules by which tests mean the program."""
 _USUAL_MODULES: Mapping[str, str] = {
     **{
         name: f"import {name}"
@@ -37,7 +35,6 @@ _USUAL_MODULES: Mapping[str, str] = {
     **{name: f"import {name}" for name in ("operator", "statistics", "random", "string", "datetime")},
     "np": "import numpy as np",
 }
-_TOOLS = ("pytest", "unittest")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -61,8 +58,8 @@ def read_script(source: str, *, setup: str = "", entry_point: str | None = None)
         raise TestsError(f"its test code cannot be written out again: {error}") from error
     if not reader.found:
         raise TestsError("its test code has no assertion that calls the program")
-    imports = dict.fromkeys(line for _, lines in reader.found for line in lines)
-    tests = tuple(test for test, _ in reader.found)
+    imports = dict.fromkeys(line for split in reader.found for line in split.imports)
+    tests = tuple(split.test for split in reader.found)
     return Problem(tests=tests, names=frozenset(reader.called), imports=tuple(imports))
 
 
@@ -88,7 +85,7 @@ def _with_usual_modules(body: Sequence[ast.stmt]) -> Scope:
     scope = Scope()
     for name in sorted(bases & _USUAL_MODULES.keys()):
         scope = scope.with_import(_USUAL_MODULES[name], [name])
-    return scope.with_tool(bases & set(_TOOLS))
+    return scope.with_tool(bases & set(TOOLS))
 
 
 class _Reader:
@@ -99,6 +96,7 @@ class _Reader:
         self.outermost: frozenset[int] = frozenset()
         """The statements of the test code that stand in no other, by their ids."""
         self.found: list[Split] = []
+        self.history = History()
         self.called: set[str] = set()
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> Scope:
@@ -109,28 +107,31 @@ class _Reader:
             scope = self.statement(statement, scope)
         return scope
 
-    def functions(self, body: Sequence[ast.stmt], scope: Scope) -> None:
-        """Take the assertions of test functions, each with the module's names as they are in the end."""
+    def functions(self, body: Sequence[ast.stmt], scope: Scope, ready: Sequence[Line] = ()) -> None:
+        """Take the assertions of test functions, each with the module's names as they are in the end, and after what
+        makes their class ready."""
         for node in body:
             if isinstance(node, ast.ClassDef) and _is_test_class(node):
                 node = attributes_as_names(node)
-                ready = [each for each in node.body if isinstance(each, _Function) and each.name in _FIXTURES]
-                inner = self.block([s for each in ready for s in each.body], scope)
-                self.functions([each for each in node.body if isinstance(each, _Function)], inner)
+                fixtures = [each for each in node.body if isinstance(each, _Function) and each.name in _FIXTURES]
+                inner = self.block([s for each in fixtures for s in each.body], scope)
+                methods = [each for each in node.body if isinstance(each, _Function)]
+                self.functions(methods, inner, inner.lines[len(scope.lines) :])
             elif isinstance(node, _Function) and node.name == "check" and len(node.args.args) == 1:
                 self._check(node, scope)
             elif isinstance(node, _Function) and _is_test(node.name):
-                self._test_function(node, scope)
+                self._test_function(node, scope, ready)
 
     def statement(self, node: ast.stmt, scope: Scope) -> Scope:
         """Take one statement."""
         match node:
             case ast.Assert(test=test):
-                self._take(split_assertion(test, scope))
+                splits, after = split_assertion(test, scope)
+                self._take(splits)
                 given = free_names(test) & scope.own - scope.modules - scope.helpers.keys()
-                return replace(scope, asserted=scope.asserted | given) if scope.mentions_program(test) else scope
+                return replace(after, asserted=scope.asserted | given) if scope.mentions_program(test) else after
             case ast.Import() | ast.ImportFrom():
-                return _imported(node, scope)
+                return after_import(node, scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 is_run = isinstance(node, _Function) and (_is_test(node.name) or node.name == "check")
                 is_run = (is_run and id(node) in self.outermost) or (
@@ -146,23 +147,25 @@ class _Reader:
                 if expected is not None and isinstance(item.optional_vars, ast.Name | None):
                     self._take([expected])
                     caught = item.optional_vars
+                    scope = scope.with_parts(expected.parts)
                     return scope if caught is None else scope.with_tool([caught.id])
                 if ast.unparse(item.context_expr.func) == "self.subTest":
                     return self.block(body, scope)
             case ast.Try(handlers=[handler], orelse=[], finalbody=[]) if _asserts(node):
-                self._take([_tried(node, handler, scope)])
-                return scope
+                tried = _tried(node, handler, scope)
+                self._take([tried])
+                return scope.with_parts(tried.parts)
             case ast.If(test=test) if _is_main_guard(test) and not _asserts(node):
                 return scope
             case ast.Assign() | ast.AnnAssign(value=ast.expr()):
-                return _assigned(node, scope)
+                return after_assignment(node, scope)
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Global() | ast.Nonlocal():
                 return scope
             case ast.Expr(value=ast.Call() as call):
                 return self._called(node, call, scope)
         if _asserts(node):
-            raise TestsError(f"its tests stand in a statement that cannot be taken apart: {_shown(node)}")
-        return _effect(node, scope)
+            raise TestsError(f"its tests stand in a statement that cannot be taken apart: {shown(node)}")
+        return after_effect(node, scope)
 
     def _called(self, node: ast.Expr, call: ast.Call, scope: Scope) -> Scope:
         asserted = as_assertion(call)
@@ -172,7 +175,7 @@ class _Reader:
             inner = ast.Expr(ast.Call(call.args[1], call.args[2:], call.keywords))
             expected = raising(ast.Call(call.func, call.args[:1], []), [inner], scope)
             self._take([expected] if expected is not None else [])
-            return scope
+            return scope if expected is None else scope.with_parts(expected.parts)
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name == "check" and len(call.args) > 1:  # another one than `check(candidate)`
             raise TestsError(f"its assertions stand in a function that tests call: {name}")
@@ -182,7 +185,7 @@ class _Reader:
             return scope
         if ast.unparse(call.func) in ("unittest.main", "pytest.main", "doctest.testmod"):
             return scope
-        return _effect(node, scope)
+        return after_effect(node, scope)
 
     def _check(self, node: _Function, scope: Scope) -> None:
         if not self.entry_point:
@@ -192,28 +195,31 @@ class _Reader:
         target = ast.Assign([ast.Name(node.args.args[0].arg, ast.Store())], candidate, lineno=1)
         self.block(node.body, scope.with_line(target, {node.args.args[0].arg}, by_program=True))
 
-    def _test_function(self, node: _Function, scope: Scope) -> None:
+    def _test_function(self, node: _Function, scope: Scope, ready: Sequence[Line]) -> None:
         names = [each.arg for each in node.args.args if each.arg not in ("self", "cls")]
         scopes: Iterable[Scope] = [scope]
         for decorator in node.decorator_list:
             if not (isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("mark.parametrize")):
                 continue
             if len(decorator.args) < 2:
-                raise TestsError(f"its parametrisation cannot be read: {_shown(decorator)}")
+                raise TestsError(f"its parametrisation cannot be read: {shown(decorator)}")
             target = _parameters(decorator.args[0])
             names = [name for name in names if name not in free_or_stored(target)]
             scopes = [inner for outer in scopes for inner in iterations(target, decorator.args[1], outer)]
         if names:
             raise TestsError(f"its test {node.name} takes a fixture that is not known: {', '.join(names)}")
         for each in scopes:
+            self.history.add(ready)
             self.block(node.body, each)
 
     def _take(self, splits: Sequence[Split]) -> None:
-        self.found += splits
+        for split in splits:
+            replay = self.history.add_split(split)
+            self.found.append(replace(split, test=replace(split.test, replay=replay)))
         if len(self.found) > _MAX_TESTS:
             raise TestsError(f"its test code has more than {_MAX_TESTS} assertions")
-        for test, _ in splits:
-            for run in test.runs:
+        for split in splits:
+            for run in split.test.runs:
                 assert isinstance(run, ExpressionRun)
                 tree = ast.parse(f"{run.setup}\n{run.expression}")
                 calls = (each.func for each in ast.walk(tree) if isinstance(each, ast.Call))
@@ -256,128 +262,17 @@ def _is_main_guard(test: ast.expr) -> bool:
     return "__name__" in free_names(test)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, scope: Scope) -> Scope:
-    """An import; that of the program itself binds nothing, and `import solution` is a name for its functions."""
-    if isinstance(node, ast.ImportFrom):
-        if node.level or (node.module or "").partition(".")[0] in _PROGRAM_MODULES:
-            renamed = [each for each in node.names if each.asname and each.asname != each.name]
-            for each in renamed:
-                target = ast.Assign(
-                    [ast.Name(each.asname or "", ast.Store())], ast.Name(each.name, ast.Load()), lineno=1
-                )
-                scope = scope.with_line(target, {each.asname or ""}, by_program=True)
-            return scope
-        if node.module == "__future__":
-            return scope
-        if (node.module or "").partition(".")[0] in _TOOLS:
-            return scope.with_tool(each.asname or each.name for each in node.names)
-        if any(each.name == "*" for each in node.names):
-            raise TestsError(f"its tests import all names of a module: {ast.unparse(node)}")
-        return scope.with_import(ast.unparse(node), [each.asname or each.name for each in node.names])
-    for each in node.names:
-        bound = each.asname or each.name.partition(".")[0]
-        if each.name in _PROGRAM_MODULES:
-            made = ast.parse(f"{bound} = type('Module', (), dict(globals()))").body[0]
-            scope = scope.with_line(made, {bound}, by_program=True, is_object=True)
-        elif each.name.partition(".")[0] in _TOOLS:
-            scope = scope.with_tool([bound])
-        else:
-            scope = scope.with_import(ast.unparse(ast.Import([each])), [bound])
-    return scope
-
-
-def _assigned(node: ast.Assign | ast.AnnAssign, scope: Scope) -> Scope:
-    targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
-    assert node.value is not None
-    value = inlined(node.value, scope)
-    written = scope.literals.get(value.id, value) if isinstance(value, ast.Name) else value
-    if len(targets) == 1 and isinstance(targets[0], ast.Tuple) and isinstance(written, ast.Tuple | ast.List):
-        return bind(targets[0], written, scope)
-    node = ast.copy_location(ast.Assign(targets, value), node)
-    names = {name for target in targets for name in _bound(target)}
-    if not names:  # an item or an attribute of something
-        return _effect(node, scope)
-    if not scope.mentions_program(value):
-        if taken := _taken_out(value) & scope.own:
-            raise TestsError(f"a statement takes something out of {min(taken)}: {_shown(node)}")
-        if is_literal(value) and len(targets) == 1 and isinstance(targets[0], ast.Name):
-            return scope.with_literal(targets[0].id, value)
-        return scope.with_line(node, names, by_program=False)
-    if is_beside(value, scope, converted=True):
-        made = value.func if isinstance(value, ast.Call) else None
-        name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-        after = scope.with_line(node, names, by_program=True, is_object=name[:1].isupper())
-        given = (free_names(value) & scope.own) - scope.modules - scope.helpers.keys()
-        return replace(after, passed=after.passed | given)
-    if judge := _judges(node, scope):
-        raise TestsError(f"a statement judges the program by {judge}, which is not known: {_shown(node)}")
-    if len(targets) == 1 and isinstance(targets[0], ast.Name):
-        return scope.with_alias(targets[0].id, value)
-    raise TestsError(f"a statement mixes the program with other things: {_shown(node)}")
-
-
-def _taken_out(node: ast.expr) -> set[str]:
-    """Names of what an expression changes by taking something out of it."""
-    return {
-        each.func.value.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Call)
-        and isinstance(each.func, ast.Attribute)
-        and each.func.attr in ("pop", "popleft", "popitem")
-        and isinstance(each.func.value, ast.Name)
-    }
-
-
-def _bound(target: ast.expr) -> Iterator[str]:
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            for item in items:
-                yield from _bound(item)
-        case ast.Starred(value=value):
-            yield from _bound(value)
-
-
-def _effect(node: ast.stmt, scope: Scope) -> Scope:
-    """A statement that changes something: what it may change is changed by the program where that takes part."""
-    ours = scope.mentions_program(node)
-    if ours and (judge := _judges(node, scope)):
-        raise TestsError(f"a statement judges the program by {judge}, which is not known: {_shown(node)}")
-    if ours and any(isinstance(each, ast.Compare) for each in ast.walk(node)):
-        raise TestsError(f"a statement compares what the program gives, outside an assertion: {_shown(node)}")
-    stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
-    touched = free_names(node) - scope.modules
-    own = {name for name in touched if name in scope.own or name in scope.results}
-    after = scope.with_line(node, stored, by_program=ours, touches=own)
-    return replace(after, objects=after.objects | (scope.objects & (own | stored)))
-
-
-def _judges(node: ast.stmt, scope: Scope) -> str:
-    """What in a statement may fail a test, or nothing: it would be left out where no assertion needs it."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Raise | ast.Assert):
-            return ast.unparse(each)
-        name = each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else ""
-        if scope.helpers.get(name) or name in ("exec", "eval") or _JUDGING.search(name):
-            return name
-    return ""
-
-
-_JUDGING = re.compile(r"(?i)assert|raises|^fail$")
-
-
 def _tried(node: ast.Try, handler: ast.ExceptHandler, scope: Scope) -> Split:
     """`try: f(-1); assert False` with `except ValueError: pass` (or `assert True`)."""
     kind = handler.type
     quiet = all(_is_quiet(each) for each in handler.body)
     *body, last = node.body
     if kind is None or not quiet or not body or not _is_failure(last):
-        raise TestsError(f"its tests stand in a statement that cannot be taken apart: {_shown(node)}")
+        raise TestsError(f"its tests stand in a statement that cannot be taken apart: {shown(node)}")
     call = ast.Call(ast.Attribute(ast.Name("pytest", ast.Load()), "raises", ast.Load()), [kind], [])
     expected = raising(call, body, scope)
     if expected is None:
-        raise TestsError(f"its tests stand in a statement that cannot be taken apart: {_shown(node)}")
+        raise TestsError(f"its tests stand in a statement that cannot be taken apart: {shown(node)}")
     return expected
 
 
@@ -408,11 +303,6 @@ def _parameters(node: ast.expr) -> ast.expr:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             names = [str(item.value) for item in items if isinstance(item, ast.Constant)]
         case _:
-            raise TestsError(f"its parametrisation cannot be read: {_shown(node)}")
+            raise TestsError(f"its parametrisation cannot be read: {shown(node)}")
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     return targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-
-
-def _shown(node: ast.AST) -> str:
-    text = ast.unparse(node).replace("\n", " ⏎ ")
-    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -5,8 +5,8 @@ Place in the flow: completion → program, row → **problem** → job → run r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from grpo_rewards_code.executor.types import ExpressionRun, Run
@@ -20,6 +20,7 @@ __all__ = [
     "Output",
     "Problem",
     "Raises",
+    "Replay",
     "Shell",
     "Test",
     "TestsError",
@@ -114,6 +115,9 @@ class Shell:
     setup: str = ""
 
 
+Replay = Callable[[], tuple[tuple[Run, ...], int]]
+"""Gives runs in the place of those of a test, none where they would be the same, and how often they call the program.
+"""
 Check = Output | Equal | Close | Member | Truth | Raises | Shell
 
 
@@ -126,6 +130,10 @@ class Test:
     runs: tuple[Run, ...]
     """One, or for a `Shell` one a value in it."""
     check: Check
+    repeats: int = 0
+    """How many calls of earlier assertions are evaluated again before it: it may take that many times longer."""
+    replay: Replay | None = field(default=None, compare=False)
+    """For an assertion: the same after everything that comes before it in its script."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
