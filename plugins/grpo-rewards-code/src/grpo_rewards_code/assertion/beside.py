@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from grpo_rewards_code.assertion.scope import Scope, free_names
 
-__all__ = ["is_beside", "is_object"]
+__all__ = ["asks_an_object", "is_beside", "is_object"]
 
 _CONVERSIONS = frozenset(
     {
@@ -34,7 +34,9 @@ def is_beside(node: ast.expr, scope: Scope, *, converted: bool) -> bool:
     match node:
         case ast.Name(id=name):
             return name not in scope.aliases and scope.is_program(name)
-        case ast.Attribute(value=value) | ast.Starred(value=value):
+        case ast.Attribute(value=value):
+            return is_beside(value, scope, converted=converted) and (converted or is_object(value, scope))
+        case ast.Starred(value=value):
             return is_beside(value, scope, converted=converted)
         case ast.Subscript(value=value, slice=index):
             return is_beside(value, scope, converted=converted) and not _judges(index, scope)
@@ -61,9 +63,8 @@ def _is_call_beside(node: ast.Call, scope: Scope, converted: bool) -> bool:
                 return len(node.args) == 1 and is_beside(node.args[0], scope, converted=converted)
             return converted and _converts(node, scope, several=attribute in _SEVERAL_ARGUMENTS)
         case ast.Attribute(value=value, attr=attribute):
-            is_of_data = attribute in _OF_DATA and not is_object(value, scope)
-            if is_of_data and (node.args or node.keywords or not converted):
-                return False
+            if not is_object(value, scope) and (node.args or node.keywords or not converted):
+                return False  # what the program returned would say whether it is right
             return is_beside(value, scope, converted=converted)
     return is_beside(node.func, scope, converted=False)
 
@@ -95,6 +96,11 @@ def _repeats(node: ast.ListComp | ast.SetComp | ast.GeneratorExp, element: ast.e
         variables |= {name.id for name in ast.walk(each.target) if isinstance(name, ast.Name)}
     inner = replace(scope, own=scope.own | variables, results=scope.results - variables)
     return is_beside(element, inner, converted=True) and bool(free_names(element))
+
+
+def asks_an_object(node: ast.Attribute, scope: Scope) -> bool:
+    """Whether something is asked of what the program returned that only an object of its own could answer."""
+    return node.attr not in _OF_DATA and is_beside(node.value, scope, converted=True)
 
 
 def is_object(node: ast.expr, scope: Scope) -> bool:

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from grpo_rewards_code.assertion.beside import is_beside, is_object
+from grpo_rewards_code.assertion.beside import asks_an_object, is_beside, is_object
+from grpo_rewards_code.assertion.dunders import with_operators
 from grpo_rewards_code.assertion.inline import inlined
 from grpo_rewards_code.assertion.loops import iterations
 from grpo_rewards_code.assertion.scope import Line, Scope, free_names, keep_apart
@@ -69,7 +70,7 @@ def split_assertion(node: ast.expr, scope: Scope) -> tuple[list[Split], Scope]:
 
 def _conjuncts(node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope | None]]:
     """What must hold, one by one; with a scope of its own where it is in a loop, `all(f(x) for x in (1, 2))`."""
-    node = inlined(node, scope)
+    node = with_operators(inlined(node, scope), scope)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         for value in node.values:
             yield from _conjuncts(value, scope)
@@ -288,9 +289,17 @@ class _Holes(ast.NodeTransformer):
             return ast.Name(f"_value_{len(self.parts) - 1}_", ast.Load())
         return super().visit(node)
 
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if asks_an_object(node, self.scope):
+            raise TestsError(
+                f"a test asks an object of the program's own whether it is right: {ast.unparse(node):.200}"
+            )
+        node.value = self.visit(node.value)
+        return node
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):  # the value goes out, not a method of it
-            node.func.value = self.visit(node.func.value)
+            self.visit_Attribute(node.func)
         else:
             node.func = self.visit(node.func)
         node.args = [self.visit(argument) for argument in node.args]

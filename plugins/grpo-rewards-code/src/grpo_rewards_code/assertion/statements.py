@@ -52,7 +52,7 @@ def after_import(node: ast.Import | ast.ImportFrom, scope: Scope) -> Scope:
 
 
 def after_assignment(node: ast.Assign | ast.AnnAssign, scope: Scope) -> Scope:
-    """An assignment: of the test's own, of what the program gives, or of a mixture, to be put in the place of its name."""
+    """An assignment of a value of the test's own, of what the program gives, or of a mixture, put in its place."""
     targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
     assert node.value is not None
     value = inlined(node.value, scope)
