@@ -107,7 +107,30 @@ def test_a_script_is_read_from_every_form(row: dict[str, object]) -> None:
                     "test_cases": [{"input": "[3]", "output": "9", "type": "function_call", "fn_name": "f"}]
                 }
             },
-            ("f", ([3],), (9,)),
+            ("f", (3,), (9,)),
+        ),
+        (
+            {"test_cases": [{"input": "[3, [4]]", "output": "[9]", "type": "function_call", "fn_name": "f"}]},
+            ("f", (3, [4]), (9, [9])),
+        ),
+        (
+            {"test_cases": [{"input": "3, 'a'", "output": "yes", "type": "function_call", "fn_name": "f"}]},
+            ("f", (3, "a"), ("yes",)),
+        ),
+        (
+            {"test_cases": [{"input": "[3]\n4", "output": "9", "type": "function_call", "fn_name": "f"}]},
+            ("f", ([3], 4), (9,)),
+        ),
+        (
+            {"test_cases": [{"input": "[3, 4]", "output": "9", "testtype": "functional", "fn_name": "f"}]},
+            ("f", ([3, 4],), (9,)),
+        ),
+        (
+            {
+                "verification_info": "{'language': 'python', 'test_cases': [{'fn_name': 'f', 'input': '[3, None]', "
+                "'output': '[9]', 'type': 'function_call'}]}"
+            },
+            ("f", (3, None), (9, [9])),
         ),
         (
             {"test_cases": [{"input": [3], "output": 9, "type": "function_call", "fn_name": "f"}]},
@@ -131,6 +154,21 @@ def test_a_function_is_read_from_every_form(row: dict[str, object], expected: tu
     problem = read_problem(row)
     assert calls(problem) == [expected]
     assert "f" in problem.names
+
+
+@pytest.mark.parametrize("inputs", [("[1, 2]", "[1, 2, 3]"), ("[1]", "5")])
+def test_a_text_that_may_be_one_argument_or_all_of_them_is_refused(inputs: tuple[str, ...]) -> None:
+    cases = [{"input": text, "output": "9", "type": "function_call", "fn_name": "f"} for text in inputs]
+    with pytest.raises(TestsError, match="the list of the arguments or the one argument"):
+        read_problem({"test_cases": cases})
+
+
+@pytest.mark.parametrize(
+    "text", ["{'test_cases': __import__('os')}", "{1: " * 500, "{'a'", "{" + " " * 2_000_001 + "}}"]
+)
+def test_a_cell_that_is_neither_json_nor_a_literal_is_refused(text: str) -> None:
+    with pytest.raises(TestsError, match="column verification_info: it is not JSON"):
+        read_problem({"verification_info": text})
 
 
 def test_lists_of_one_are_only_read_as_their_value_too_when_all_outputs_are_such_lists() -> None:

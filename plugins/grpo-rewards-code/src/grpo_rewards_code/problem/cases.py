@@ -18,7 +18,8 @@ from grpo_rewards_code.problem.types import Equal, Output, Problem, Test, TestsE
 __all__ = ["call_test", "from_case_list", "from_columns_of_cases", "stdin_test"]
 
 _STDIN = ("stdin", "stdin_stdout", "input-output", "")
-_CALLS = ("functional", "function_call", "function")
+_LIST_CALL = "function_call"
+_CALLS = ("functional", _LIST_CALL, "function")
 
 
 def stdin_test(given: object, outputs: Sequence[object], *, unordered: bool = False) -> Test:
@@ -67,6 +68,7 @@ def from_case_list(cases: Sequence[object], *, function: object = None) -> Probl
     if not cases:
         raise TestsError("its list of tests is empty")
     wrapped = _are_wrapped(cases)
+    as_lists = _are_argument_lists(cases)
     tests: list[Test] = []
     names: set[str] = set()
     for case in cases:
@@ -77,9 +79,9 @@ def from_case_list(cases: Sequence[object], *, function: object = None) -> Probl
         if kind in _CALLS or (kind not in _STDIN and called) or (not kind and case.get("fn_name")):
             name = _function(called)
             names |= {name, "Solution"}
-            output = _value(case["output"])
+            output = _output(case["output"], printed=kind == _LIST_CALL)
             either = [*output, output] if wrapped and isinstance(output, list) else [output]
-            tests.append(call_test(name, _arguments(case["input"]), either))
+            tests.append(call_test(name, _arguments(case["input"], as_list=as_lists and kind == _LIST_CALL), either))
         elif kind in _STDIN:
             tests.append(stdin_test(case["input"], [case["output"]]))
         else:
@@ -91,11 +93,35 @@ def _are_wrapped(cases: Sequence[object]) -> bool:
     """Whether these may be rows of APPS as open-r1 has them: calls whose outputs are all lists of one."""
     return all(
         isinstance(case, Mapping)
-        and case.get("type") == "function_call"
-        and isinstance(output := case.get("output"), list)
+        and case.get("type") == _LIST_CALL
+        and isinstance(output := _output(case.get("output"), printed=True), list)
         and len(output) == 1
         for case in cases
     )
+
+
+def _are_argument_lists(cases: Sequence[object]) -> bool:
+    """Whether the inputs of open-r1's calls that are one line each are the lists of all arguments: the verifier of that
+    data calls `f(*input)`. Raises `TestsError` where they are lists of several lengths, or not all lists: then some
+    may be the one argument instead, and nothing says so."""
+    inputs = [case.get("input") for case in cases if isinstance(case, Mapping) and case.get("type") == _LIST_CALL]
+    lines = [_value(given) for given in inputs if isinstance(given, str) and len(given.split("\n")) == 1]
+    lists = [line for line in lines if isinstance(line, list | tuple)]
+    if not lists:
+        return False
+    if len(lists) < len(lines) or len({len(line) for line in lists}) > 1:
+        raise TestsError("its calls are a text each, which may be the list of the arguments or the one argument")
+    return True
+
+
+def _output(written: object, *, printed: bool) -> object:
+    """An expected value; of a `printed` one the text, where it is no value."""
+    try:
+        return _value(written)
+    except TestsError:
+        if printed:
+            return written
+        raise
 
 
 def _text(value: object, what: str) -> str:
@@ -114,13 +140,14 @@ def _function(name: object) -> str:
     return name
 
 
-def _arguments(given: object) -> list[object]:
-    """One JSON value a line, or a list of the arguments."""
+def _arguments(given: object, *, as_list: bool) -> list[object]:
+    """One JSON value a line, or a list of the arguments; `as_list`: a text of one line is such a list."""
     if isinstance(given, list):
         return given
     if not isinstance(given, str):
         raise TestsError(f"the arguments of a call are neither lines of JSON nor a list: {given!r:.120}")
-    return [_value(line) for line in given.split("\n") if line.strip()]
+    values = [_value(line) for line in given.split("\n") if line.strip()]
+    return list(values[0]) if as_list and len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
 def _value(text: object) -> object:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import warnings
 
 from grpo_rewards_code.problem.types import TestsError
 
 __all__ = ["parse_json", "parsed_cell"]
+
+_MAX_LITERAL_CHARACTERS = 2_000_000
+"""A tree of syntax takes some hundred times the memory of its text."""
 
 
 def parse_json(text: str) -> object:
@@ -18,10 +23,26 @@ def parse_json(text: str) -> object:
 
 
 def parsed_cell(cell: object, column: str) -> object:
-    """A cell that may be a JSON text of its value. Raises `TestsError` that names the column."""
+    """A cell that may be a JSON text of its value, or Python's `repr`. Raises `TestsError` that names the column."""
     if not isinstance(cell, str):
         return cell
     try:
         return parse_json(cell)
     except TestsError as error:
-        raise TestsError(f"column {column}: {error}") from error
+        found = _literal(cell)
+        if found is None:
+            raise TestsError(f"column {column}: {error}") from error
+        return found
+
+
+def _literal(text: str) -> object:
+    """A list or mapping that Python wrote out; None where it is none."""
+    if not text.lstrip().startswith(("{", "[")) or len(text) > _MAX_LITERAL_CHARACTERS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = ast.literal_eval(text.strip())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return found if isinstance(found, list | dict) else None
