@@ -137,15 +137,31 @@ def _same_groups(reference: Group, answer: Group) -> bool:
     if "sequence" in (reference.kind, answer.kind):
         sequence = reference if reference.kind == "sequence" else answer
         loose = "values" in (reference.kind, answer.kind) and sequence.brackets in ("()", "[]")
-        return loose and _pairwise(_by_name(reference.items), _by_name(answer.items))
+        return loose and _pairwise(_in_order(reference), _in_order(answer))
+    if _is_assignment(reference) != _is_assignment(answer):
+        return reference.kind == answer.kind and _pairwise(_in_order(reference), _in_order(answer))
     return _covers(reference.items, answer.items, _equal) and _covers(answer.items, reference.items, _flipped)
 
 
-def _by_name(items: Sequence[Value]) -> Sequence[Value]:
-    """Assignments to different names in the order of the names: y = 8, x = 3 is (3, 8)."""
-    if not all(isinstance(item, Relation) and is_name(item.sides[0]) for item in items):
-        return items
-    return sorted(items, key=lambda item: str(item.sides[0]))  # type: ignore[union-attr]
+def _is_assignment(group: Group) -> bool:
+    """Whether it gives values to different names: m = 1, b = 2. Not x = 1, x = 2 nor x_1 = 1, x_2 = 2."""
+    return len({name.partition("_")[0] for name in _names(group)}) > 1
+
+
+def _in_order(group: Group) -> Sequence[Value]:
+    """Assignments to x, y and z by their name, y = 8, x = 3 is (3, 8); others, and (y, x) = (8, 3), as written."""
+    names = _names(group)
+    if not names or group.brackets or not {name.partition("_")[0] for name in names} <= {"x", "y", "z"}:
+        return group.items
+    return [item for _, item in sorted(zip(names, group.items, strict=True), key=lambda pair: pair[0])]
+
+
+def _names(group: Group) -> Sequence[str]:
+    """The names that it gives values to; none where an item gives none."""
+    sides = [item.sides[0] for item in group.items if isinstance(item, Relation) and set(item.signs) == {"="}]
+    if len(sides) < len(group.items) or not all(map(is_name, sides)):
+        return ()
+    return [side.text if isinstance(side, Expression | Words) else "" for side in sides]
 
 
 def _flipped(answer: Value, reference: Value) -> bool:

@@ -35,6 +35,9 @@ _LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '\-./])*", re.UNICODE)
 _BASED = re.compile(r"([0-9]+)\s*_\s*\{?\s*([0-9]{1,2})\s*\}?")
 _RATIO = re.compile(r"\d+(?:\.\d+)?(?: ?: ?\d+(?:\.\d+)?)+")
 _PRODUCT = re.compile(r"(?:[a-df-hj-np-z]\s*){2,3}")
+_OPERATION = re.compile(r"[a-zA-Z]{1,2}(?:\s*[-/]\s*[a-zA-Z]{1,2})+")
+_POINT = re.compile(r"[ABDEK-Z](?:_\{?\w\}?|'){0,2}\s*(?=\()")
+"""The name of a point before its coordinates. C(5, 2), F(1, 2) and the like are values of functions."""
 _STATED = re.compile(
     r"(?i:\b(?:answer|result|value|solution)s?\b[^.\n]{0,60}?(?:\bis\b|\bare\b|=|:)|答案[是为]?\s*[:：]?|\bis\b|:"
     r"|\b(?i:option|choice)\b)\s*"
@@ -90,7 +93,7 @@ def _read_one(text: str) -> Value:
         return Union(tuple(_read_one(part) for part in unions))
     if _SIGN.search(text) and len(_split(text, _SIGN)) > 1:
         return _relation(text)
-    bracketed = _bracketed(text)
+    bracketed = _bracketed(_without_point(text))
     if bracketed is not None:
         return bracketed
     if re.search(r"\\[pm][mp](?![a-zA-Z])", text) and re.search(r"\\(?:pm|mp)(?![a-zA-Z])", text):
@@ -146,6 +149,15 @@ def _bracketed(text: str) -> Value | None:
     return Group("sequence", (read(inner),), text[0] + text[-1])
 
 
+def _without_point(text: str) -> str:
+    """The coordinates of a named point, P(1, 2); other texts as they are."""
+    name = _POINT.match(text)
+    if name is None or _closes(text[name.end() :]) != len(text) - name.end():
+        return text
+    inner = text[name.end() + 1 : -1]
+    return text[name.end() :] if "," in inner and not re.search(r"(?<![a-zA-Z\\])[a-zA-Z]", inner) else text
+
+
 def _ruled(element: str, rule: str) -> Value:
     """What of a name the rule of a set says: x | x > 2. That of anything else (5 | 6, 2k | k > 2) says nothing."""
     if not _are_names(re.split(r"\\in(?![a-zA-Z])", element, maxsplit=1)[0].strip()):
@@ -198,7 +210,18 @@ def _relation(text: str) -> Value:
     sides = [read(part) for part in parts]
     if signs == ["="] and _is_name(parts[0]) and isinstance(sides[1], Group | Grid):
         return sides[1]  # x = ±3, P = (1, 2)
+    if signs == ["="] and _are_names(parts[0]) and isinstance(sides[1], Group) and sides[1].kind == "sequence":
+        return _assigned(parts[0], sides[1])
     return Relation(tuple(sides), tuple(signs))
+
+
+def _assigned(names: str, values: Group) -> Value:
+    """(x, y) = (1, 2) as what it says of each name, in this order."""
+    sides = [read(name.strip()) for name in names[1:-1].split(",")]
+    if len(sides) != len(values.items):
+        raise UnreadableError("not as many names as values")
+    equations = tuple(Relation((name, value), ("=",)) for name, value in zip(sides, values.items, strict=True))
+    return Group("values", equations, values.brackets)
 
 
 def _is_name(text: str) -> bool:
@@ -240,6 +263,8 @@ def _words(text: str) -> Value | None:
             with suppress(UnreadableError):
                 content = read(choice[2].strip())
         return Choice(choice[1].lower(), content)
+    if _OPERATION.fullmatch(text):
+        return None  # a/b, a - b: letters, but no word
     plain = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text)
     plain = re.sub(r"\s+", " ", plain.replace("\\ ", " ")).strip(" .\"'")
     if len(plain) <= _MAX_WORDS_CHARACTERS and _LETTERS.fullmatch(plain) and plain.lower() not in ("e", "i", "pi"):

@@ -59,7 +59,7 @@ def _is_right(answer: str, stated: str) -> bool:
     reference, value = _reference(stated), _answer(answer)
     if reference is None or value is None:
         return False
-    if equal(reference, value):
+    if answer.split() == stated.split() or equal(reference, value):
         return True
     said = _said(answer) if isinstance(value, Words) and " " in value.text else None
     return said is not None and equal(reference, said)

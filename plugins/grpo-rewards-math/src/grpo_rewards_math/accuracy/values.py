@@ -52,7 +52,8 @@ class Group:
     """`values`: written one after another; `set`: in braces; `sequence`: in brackets, where the order counts."""
     items: tuple[Value, ...]
     brackets: str = ""
-    """Of a sequence: `()`, `[]`, `(]`, `[)`, and `::` for a ratio, as multiples of its first part.
+    """Of a sequence, and of assignments that stood in tuples: `()`, `[]`, `(]`, `[)`, and `::` for a ratio, as
+    multiples of its first part.
     Two values in brackets may be an interval."""
 
 
