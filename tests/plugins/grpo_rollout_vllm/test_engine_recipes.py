@@ -18,6 +18,7 @@ from tests.plugins.grpo_rollout_vllm.workplace import FP32_GAP_NATS
 
 pytestmark = [
     pytest.mark.engines,
+    pytest.mark.slow,
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("default"),  # of the engines' own making
 ]

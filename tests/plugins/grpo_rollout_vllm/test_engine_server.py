@@ -124,6 +124,7 @@ def test_what_is_computed_after_an_update_is_the_new_model_also_where_the_head_i
         assert completion.policy_version == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["generation", "update", "between"])
 def test_drill_a_server_that_is_killed_comes_back_and_the_run_goes_on(
     moment: Moment, server: RealServer, place: Path

@@ -15,6 +15,7 @@ from tests.plugins.grpo_rollout_vllm.workplace import check_gaps, make_place, ru
 
 pytestmark = [
     pytest.mark.engines,
+    pytest.mark.slow,
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("default"),  # of the engines' own making
 ]

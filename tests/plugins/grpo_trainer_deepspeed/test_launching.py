@@ -16,7 +16,7 @@ from tests.integration.runs import grpoctl, make_workplace, metrics_of, train_ar
 from tests.integration.test_several_processes import REWARDS, assert_same_run, await_file, gone, processes_of, start
 from tests.ranks import free_port
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 DEEPSPEED = ("--trainer", "deepspeed", "--set", "trainer.options.device=cpu")
 TWO = ("--nproc-per-node", "2")

@@ -14,7 +14,7 @@ from tests.core.trainer.batches import make_batch, make_trainer
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
 from tests.tiny_models import make_model_folder
 
-pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.engines, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 CLIPPED: dict[str, Any] = {"adam_beta1": 0.0, "max_grad_norm": 0.1, "micro_batch_tokens": 60}
 EXACT: dict[str, dict[str, Any]] = {
