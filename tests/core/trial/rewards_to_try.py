@@ -142,3 +142,8 @@ class Sandboxed:
 
 sandboxed = Sandboxed()
 not_a_function = 3
+
+
+def reads_tests(completions: list[str], tests: list[str]) -> list[float]:
+    """Pays programs only, of which the rows hold none."""
+    return [0.0 for _ in completions]

@@ -106,6 +106,19 @@ def test_data_without_a_right_answer_is_said_and_the_rest_is_judged() -> None:
     assert "nothing" in {each.name for each in found.problems}
 
 
+def test_what_is_only_read_and_never_paid_is_no_right_answer() -> None:
+    rows = samples({"tests": "[3]"}, {"tests": "[4]"})
+    found = audited("reads_tests", rows)
+    assert found.reference is None
+    assert found.skipped is not None
+    assert found.skipped.startswith("the rows hold none")
+    assert found.problems == ()
+    apart = next(each for each in found.ways if each.name == "tells completions apart")
+    assert apart.count == 0
+    named = audited("reads_tests", rows, reference_column="tests")
+    assert {each.name for each in named.problems} == {"the reference, bare", "tells completions apart"}
+
+
 def test_the_column_can_be_named() -> None:
     rows = samples(*({"solution": number, "wrong": number + 1} for number in range(8)))
     assert audited("boxed", rows, reference_column="solution").problems == ()

@@ -17,7 +17,7 @@ from grpo_core.reward.scoring import Scorer
 from grpo_core.trial.controls import Control, Rows, controls
 from grpo_core.trial.findings import Example, Finding
 from grpo_core.trial.grid import Scores, Written, mean_of, score_grid
-from grpo_core.trial.reference import FORMS, Reference, candidates, reference_text
+from grpo_core.trial.reference import FORMS, Reference, candidates, is_well_known, reference_text
 from grpo_core.trial.ways import other_ways
 from grpo_core.types import Failed, Outcome, Sample
 
@@ -90,7 +90,7 @@ def audit(
         reference=rows.reference,
         skipped=skipped,
         controls=tuple(findings),
-        ways=(*other_ways(scorer, mine[few], written[few], scores[few]), _tells_apart(written, scores)),
+        ways=(*other_ways(scorer, mine[few], written[few], scores[few]), _tells_apart(written, scores, rows, bounds)),
     )
 
 
@@ -102,7 +102,13 @@ def _with_reference(scorer: Scorer, samples: Sequence[Sample], column: str | Non
     chosen = candidates(bound, there, samples) if column is None else (_checked(column, there, samples),)
     knows = column is not None or any(name not in ("task", "dataset") for name in bound)
     if chosen:
-        return Rows(samples, _best(scorer, samples[:_FEW], chosen), knows), None
+        best, mean = _best(scorer, samples[:_FEW], chosen)
+        if column is not None or is_well_known(best.column) or (mean is not None and mean > 0.0):
+            return Rows(samples, best, knows), None
+        return Rows(samples, None, knows), (
+            "the rows hold none: no column has a usual name of it, and what the reward reads is not paid as an answer; "
+            "--reference-column names one"
+        )
     if knows:
         return Rows(samples, None, knows), "no column looks like the right answer; --reference-column names one"
     return Rows(samples, None, knows), "it reads no column of the data, so it cannot know the right answer"
@@ -117,8 +123,8 @@ def _checked(column: str, there: frozenset[str], samples: Sequence[Sample]) -> s
     return column
 
 
-def _best(scorer: Scorer, samples: Sequence[Sample], columns: Sequence[str]) -> Reference:
-    """The column and form that pay most; the likeliest of equals."""
+def _best(scorer: Scorer, samples: Sequence[Sample], columns: Sequence[str]) -> tuple[Reference, float | None]:
+    """The column and form that pay most, the likeliest of equals; and how much."""
     pairs = [
         Reference(column=column, form=form, continues=continues)
         for continues in (False, True)
@@ -132,7 +138,8 @@ def _best(scorer: Scorer, samples: Sequence[Sample], columns: Sequence[str]) -> 
         mean = mean_of([row[place] for row in scores])
         return -math.inf if mean is None else mean
 
-    return pairs[max(range(len(pairs)), key=lambda place: (pays(place), -place))]
+    best = max(range(len(pairs)), key=lambda place: (pays(place), -place))
+    return pairs[best], mean_of([row[best] for row in scores])
 
 
 def _or_none(pair: Reference, sample: Sample) -> str | None:
@@ -179,9 +186,12 @@ def _number(outcome: Outcome) -> float:
     return outcome if isinstance(outcome, float) else math.nan
 
 
-def _tells_apart(written: Written, scores: Scores) -> Finding:
-    """Whether there is anything to learn: some two completions score differently."""
+def _tells_apart(written: Written, scores: Scores, rows: Rows, bounds: Bounds) -> Finding:
+    """Whether there is anything to learn: some two completions score differently. Not asked where all that could be
+    made is no answer, and gets none."""
     numbers = {outcome for row in scores for outcome in row if isinstance(outcome, float)}
+    if rows.reference is None and rows.knows and len(numbers) == 1 and max(numbers) <= bounds.low:
+        return Finding(name="tells completions apart", judged="pays", count=0)
     finding = Finding(
         name="tells completions apart", judged="pays", count=sum(t is not None for row in written for t in row)
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from grpo_core.trial.programs import is_program
 from grpo_core.types import Sample
 
-__all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "candidates", "reference_text"]
+__all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "candidates", "is_well_known", "reference_text"]
 
 EMPTY_THOUGHT = "<think></think>\n"
 """What some forms begin with."""
@@ -81,6 +81,11 @@ def candidates(bound: Iterable[str], columns: Iterable[str], samples: Sequence[S
     if known:
         return tuple(sorted(known, key=lambda name: name not in mine))
     return tuple(name for name in mine if any(map(_is_short, (sample.columns.get(name) for sample in samples))))
+
+
+def is_well_known(column: str) -> bool:
+    """Whether datasets call the right answer like that."""
+    return column in _NAMES
 
 
 def reference_text(value: object) -> str | None:
