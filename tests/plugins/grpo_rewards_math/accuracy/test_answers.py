@@ -5,6 +5,8 @@ Tables of answer, reference and the right score. An answer stands alone in an an
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from grpo_rewards_math.accuracy.reward import judge
@@ -19,7 +21,7 @@ PLAIN_ANSWERS = [
     ("**64**", "64", 1.0),
     ("`64`", "64", 1.0),
     ("x = 64", "64", 1.0),
-    ("= 64", "64", 0.0),
+    ("= 64", "64", 1.0),
     ("−64", "-64", 1.0),
     ("- 64", "-64", 1.0),
     ("1/4", "0.25", 1.0),
@@ -107,7 +109,16 @@ COMPLETIONS = [
     (r"so $x=\boxed{6}$.", "6", 1.0),
     ("6", "6", 0.0),
     ("The answer is 6.", "6", 0.0),
-    ("<answer>6", "6", 0.0),
+    ("<answer>6", "6", 1.0),
+    ("<answer>6 or 7", "6", 0.0),
+    ("<answer>5</answer><answer>6", "6", 0.0),
+    ("<answer><answer>6", "6", 0.0),
+    ("<think><answer>6", "6", 0.0),
+    (r"<thinking>\boxed{6}</thinking>", "6", 0.0),
+    (r"<thinking>\boxed{6}", "6", 0.0),
+    (r"<THINK>\boxed{6}</THINK>", "6", 0.0),
+    (r"<Thinking>\boxed{5}</Thinking><answer>6</answer>", "6", 1.0),
+    (r"\boxed{5}</THINK>\boxed{6}", "6", 1.0),
     ("6</answer>", "6", 0.0),
     ("<answer>5</answer><answer>6</answer>", "6", 1.0),
     ("<answer>5</answer><answer>6</answer>", "5", 0.0),
@@ -233,3 +244,75 @@ HEDGES = [
 def test_a_guess_at_several_values_is_no_answer(answer: str, reference: str, score: float) -> None:
     assert boxed(answer, reference) == score
     assert tagged(answer, reference) == score
+
+
+SENTENCES = [
+    ("I doubt that it is 4", "4", 0.0),
+    ("anything but 4", "4", 0.0),
+    ("wrong: 4", "4", 0.0),
+    ("The wrong answer is 4", "4", 0.0),
+    ("The answer is false: 4", "4", 0.0),
+    ("twice 4", "4", 0.0),
+    ("half of 4", "4", 0.0),
+    ("square root of 4", "4", 0.0),
+    ("a multiple of 4", "4", 0.0),
+    ("twice the answer is 4", "4", 0.0),
+    ("the answer modulo 10 is 4", "4", 0.0),
+    ("the last digit is 4", "4", 0.0),
+    ("Some say it is 4", "4", 0.0),
+    ("The answer minus one is 4", "4", 0.0),
+    ("If x = 4", "4", 0.0),
+    ("unless x = 4", "4", 0.0),
+    ("4 squared", "4", 0.0),
+    ("5 is false, 4", "4", 0.0),
+    ("The answer is 3. The answer is 4 squared", "4", 0.0),
+    ("I doubt it. The answer is 4", "4", 0.0),
+    ("Nobody has 4", "4", 0.0),
+    ("4 apples more than the answer", "4", 0.0),
+    ("the answer to another question is 4", "4", 0.0),
+    ("never $4$", "4", 0.0),
+    ("4-", "4", 0.0),
+    ("4 minus one", "4", 0.0),
+    ("the answer is 4 million", "4", 0.0),
+    ("Therefore, x=4.", "4", 1.0),
+    ("Hence, x = 4", "4", 1.0),
+    ("We get 4", "4", 1.0),
+    ("4 is the answer", "4", 1.0),
+    ("Therefore $4$ is the answer", "4", 1.0),
+    ("= 4", "4", 1.0),
+    ("<b>4</b>", "4", 1.0),
+    ("**4**", "4", 1.0),
+    ("*4*", "4", 1.0),
+    ("<b>The answer is 4</b>", "4", 1.0),
+    ("The value of the expression is 4.", "4", 1.0),
+    ("Hence the number of ways is $4$.", "4", 1.0),
+    ("There are 4 apples", "4", 1.0),
+    ("Tom has 4 marbles left.", "4", 1.0),
+    ("It is 4 apples, altogether.", "4", 1.0),
+    ("Since 2+2=4, the answer is 4.", "4", 1.0),
+    ("The answer is not 5, it is 4", "4", 1.0),
+    ("We have $x = 4$.", "4", 1.0),
+    ("Thus, 4.", "4", 1.0),
+    ("The answer is negative 4", "-4", 1.0),
+    ("negative 4", "4", 0.0),
+    (r"\text{The answer is }4", "4", 1.0),
+    (r"4\text{ is wrong}", "4", 0.0),
+]
+
+
+@pytest.mark.parametrize(("answer", "reference", "score"), SENTENCES)
+def test_a_sentence_pays_only_where_its_form_announces_the_value(answer: str, reference: str, score: float) -> None:
+    assert tagged(answer, reference) == score
+
+
+def test_many_sentences_are_read_in_no_time() -> None:
+    began = time.process_time()
+    for piece in (
+        "so, ",
+        "the answer is, ",
+        "the number of a b c d e f g h i j k l m ",
+        "4 is the answer, ",
+        "w" * 50 + ", ",
+    ):
+        assert tagged(piece * (1_900 // len(piece)), "4") == 0.0
+    assert time.process_time() - began < 4.0

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from numbers import Integral, Rational, Real
 
-__all__ = ["answer_in", "reference_in"]
+__all__ = ["answer_in", "opens_thought", "reference_in"]
 
 _BOX = re.compile(r"\\f?boxed\s*|\\fbox\s*")
+_THOUGHT, _THOUGHT_END = (re.compile(rf"<{slash}think(?:ing)?>", re.IGNORECASE) for slash in ("", "/"))
 _MAX_NESTED_BOXES = 8
 
 
@@ -55,6 +56,12 @@ def reference_in(column: object) -> str | None:
     return _digits(number) if number - number == 0.0 else None
 
 
+def opens_thought(prompt: str) -> bool:
+    """Whether a prompt ends with the tag that begins the thinking."""
+    last = prompt.rstrip()[-len("<thinking>") :]
+    return any(match.end() == len(last) for match in _THOUGHT.finditer(last))
+
+
 def last_box(text: str) -> str | None:
     """The content of the last `\\boxed{…}` or `\\fbox{…}`, boxes inside it opened; None when it never ends."""
     starts = [match.end() for match in _BOX.finditer(text)]
@@ -68,14 +75,18 @@ def last_box(text: str) -> str | None:
 
 
 def _spoken(completion: str, thought_open: bool) -> str | None:
-    _, closed, after = completion.rpartition("</think>")
-    if thought_open and not closed:
+    begin = max((match.end() for match in _THOUGHT_END.finditer(completion)), default=0)
+    if thought_open and not begin:
         return None
-    return after.partition("<think>")[0]
+    again = _THOUGHT.search(completion, begin)
+    return completion[begin : again.start() if again is not None else len(completion)]
 
 
 def _last_block(text: str) -> str | None:
+    """The last block that is closed; without one, what follows the only tag that opens one."""
     end = text.rfind("</answer>")
+    if end < 0 and text.count("<answer>") == 1:
+        return text.partition("<answer>")[2]
     start = text.rfind("<answer>", 0, max(end, 0))
     return text[start + len("<answer>") : end] if start >= 0 else None
 

@@ -66,7 +66,8 @@ def check_expression(text: str) -> None:
         raise UnreadableError("signs that are part of no expression")
     letters = re.sub(r"\\[a-zA-Z]+|\\text\{[^{}]*\}", " ", text)
     if re.search(
-        r"[a-zA-Z]{4,}|(?<![a-zA-Z])(?:of|to|in|by|is|at|as|an|if|on|per|the|out|for|was|has|had)(?![a-zA-Z])", letters
+        r"[a-zA-Z]{4,}|(?<![a-zA-Z])(?:of|to|in|by|is|at|as|an|if|on|per|the|out|for|was|has|had|we|get|got|you|not|but|are)(?![a-zA-Z])",
+        letters,
     ):
         raise UnreadableError("a word that is no product of variables")
     if re.search(r"\{\s*\}|\d\s*_|[-+*/^(]\s*$|\\(?:frac|sqrt|cdot|lfloor|lceil)\s*$", text) or text.count("|") % 2:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from grpo_rewards_math.accuracy.expression import check_expression
 from grpo_rewards_math.accuracy.problems import NotRationalError, UnreadableError
 from grpo_rewards_math.accuracy.rational import evaluate
+from grpo_rewards_math.accuracy.sentence import announced
 from grpo_rewards_math.accuracy.spelling import canonical
 from grpo_rewards_math.accuracy.units import split_unit
 from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, Relation, Union, Value, Words
@@ -38,16 +39,6 @@ _PRODUCT = re.compile(r"(?:[a-df-hj-np-z]\s*){2,3}")
 _OPERATION = re.compile(r"[a-zA-Z]{1,2}(?:\s*[-/]\s*[a-zA-Z]{1,2})+")
 _POINT = re.compile(r"[ABDEK-Z](?:_\{?\w\}?|'){0,2}\s*(?=\()")
 """The name of a point before its coordinates. C(5, 2), F(1, 2) and the like are values of functions."""
-_STATED = re.compile(
-    r"(?i:\b(?:answer|result|value|solution)s?\b[^.\n]{0,60}?(?:\bis\b|\bare\b|=|:)|答案[是为]?\s*[:：]?|\bis\b|:"
-    r"|\b(?i:option|choice)\b)\s*"
-)
-_NUMBER = re.compile(r"(?<![A-Za-z0-9_.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z0-9_]|[.,]\d)")
-_HEDGED = re.compile(
-    r"(?i)\b(?:not|no|never|cannot|or|either|maybe|perhaps|probably|about|around|approximately|roughly|nearly|almost|"
-    r"between|unless|except|guess|least|most|more|less|than|over|under|above|below|"
-    r"wrong|incorrect|false)\b|n't\b|[?~≈|()\[\]{}]|\\[a-zA-Z]|[=^/*+<>]|\d\s*!"
-)
 _REALS = "(-\\infty,\\infty)"
 _EMPTY = {"\\emptyset": "empty set", "\\{ \\}": "empty set", "\\{\\}": "empty set"}
 
@@ -67,19 +58,17 @@ def read(text: str) -> Value:
 
 
 def read_sentence(text: str) -> Value:
-    """What a sentence states: the value after "answer is" or the last "is", else its only number."""
-    raw = text.replace("**", "").strip()
-    statements = list(_STATED.finditer(raw))
-    for match in statements[-1:]:
+    """What the sentences of a text announce; raises `UnreadableError`. A value goes before words."""
+    words = None
+    for part in announced(text):
         with suppress(UnreadableError):
-            return read(canonical(raw[match.end() :]))
-    segments = {canonical(found) for found in re.findall(r"\$([^$]+)\$|\\\((.+?)\\\)", raw) for found in found if found}
-    if len(segments) == 1:
-        return read(segments.pop())
-    numbers = {found.replace(",", "") for found in _NUMBER.findall(raw)}
-    if len(numbers) == 1 and not segments and not _HEDGED.search(raw):
-        return read(canonical(numbers.pop()))
-    raise UnreadableError("several numbers or none")
+            value = read(canonical(part))
+            if not isinstance(value, Words) or " " not in value.text:
+                return value
+            words = words or value
+    if words is None:
+        raise UnreadableError("no sentence that announces a value")
+    return words
 
 
 def _read_one(text: str) -> Value:

@@ -8,13 +8,13 @@ import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 
-from grpo_rewards_math.accuracy.answer import answer_in, reference_in
+from grpo_rewards_math.accuracy.answer import answer_in, opens_thought, reference_in
 from grpo_rewards_math.accuracy.equal import equal
 from grpo_rewards_math.accuracy.exact import tree
 from grpo_rewards_math.accuracy.problems import UnreadableError
 from grpo_rewards_math.accuracy.read import read, read_sentence
 from grpo_rewards_math.accuracy.spelling import canonical
-from grpo_rewards_math.accuracy.values import Value, Words, expressions
+from grpo_rewards_math.accuracy.values import Relation, Value, Words, expressions
 
 __all__ = ["judge", "math_reward"]
 
@@ -37,7 +37,7 @@ def math_reward(
     The answer is the content of the last answer block after the thinking, else of the last box. Equality is
     mathematical: nothing is rounded.
     """
-    opened = [prompt.rstrip().endswith("<think>") for prompt in prompts or [""] * len(completions)]
+    opened = [opens_thought(prompt) for prompt in prompts or [""] * len(completions)]
     rows = zip(completions, solution, opened, strict=True)
     return [judge(text, reference, thought_open=in_thought) for text, reference, in_thought in rows]
 
@@ -58,7 +58,7 @@ def judge(completion: str, solution: object, *, thought_open: bool = False) -> f
 def _is_right(answer: str, stated: str) -> bool:
     reference, value = _reference(stated), _answer(answer)
     if reference is None or value is None:
-        return False
+        return reference is not None and answer.split() == stated.split()
     if answer.split() == stated.split() or equal(reference, value):
         return True
     said = _said(answer) if isinstance(value, Words) and " " in value.text else None
@@ -85,10 +85,15 @@ def _answer(text: str) -> Value | None:
     if len(text) > _MAX_ANSWER_CHARACTERS:
         return None
     try:
-        return read(canonical(text))
+        value = read(canonical(text))
     except _UNREADABLE:
-        pass
-    return _said(text)
+        return _said(text)
+    return _said(text) if _is_worded(value) else value
+
+
+def _is_worded(value: Value) -> bool:
+    """Whether it is a relation of several words, which may say anything of their value: `unless x = 4`."""
+    return isinstance(value, Relation) and any(isinstance(side, Words) and " " in side.text for side in value.sides)
 
 
 def _said(text: str) -> Value | None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from grpo_rewards_math.accuracy.amounts import in_digits
 from grpo_rewards_math.accuracy.problems import TooLargeError
 
-__all__ = ["balanced_end", "canonical"]
+__all__ = ["balanced_end", "canonical", "without_tags"]
 
 _MAX_DEPTH = 50
 
@@ -76,6 +76,8 @@ _SPACE = re.compile(r"(?<!\\)\\[,;:!> ]|~")
 _DOUBLED = re.compile(r"\\\\(?=[a-zA-Z])")
 _GROUPED = re.compile(r"(?<![\d.])\d{1,3}(?:(?:,?\\!|\\[,;: ]|\{,\}(?:\\!)?|\u2009|\u202f|\u00a0|~)\s*\d{3})+(?!\d)")
 _PLAIN_GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?!\d)")
+_TAGGED = re.compile(r"<(b|strong|i|em|u|p|span|div|code|mark|center)>([^<>]*)</\1>", re.IGNORECASE)
+_EMPHASIZED = re.compile(r"(\*{1,3}|_{1,2})([^*_]+)\1")
 _DELIMITER = re.compile(r"\$\$?|\\[()\[\]]")
 _NAMES = (
     (re.compile(r"\\(?:d|t|c|x)frac(?![a-zA-Z])"), r"\\frac"),
@@ -139,6 +141,11 @@ def canonical(text: str) -> str:
     return _trimmed(text)
 
 
+def without_tags(text: str) -> str:
+    """Without tags of HTML that only say how a text looks."""
+    return _TAGGED.sub(r" \2 ", text)
+
+
 def _deepest(text: str) -> int:
     depth = deepest = 0
     for character in text:
@@ -168,9 +175,9 @@ def _greek(character: str) -> str:
 
 def _without_markup(text: str) -> str:
     """Without math delimiters, Markdown emphasis and quotes; a dollar sign that delimits nothing is a currency."""
-    text = text.strip().strip('`"').strip()
-    while len(text) > 4 and text.startswith("**") and text.endswith("**"):
-        text = text[2:-2].strip()
+    text = without_tags(text).strip().strip('`"').strip()
+    emphasized = _EMPHASIZED.fullmatch(text)
+    text = emphasized[2].strip() if emphasized is not None else text
     text = text.replace("\\$", " \\text{dollars} ")
     if len(re.findall(r"\$\$?", text)) % 2:
         text = re.sub(r"\$", r" \\text{dollars} ", text, count=1) if text.count("$") == 1 else text
@@ -274,8 +281,10 @@ def _mixed(match: re.Match[str]) -> str:
 
 def _trimmed(text: str) -> str:
     text = re.sub(r"\s+", " ", text).strip()
+    while text.endswith("\\\\"):
+        text = text[:-2].strip()  # the end of a line
     while text and (text[-1] in ".,;:!" or text[0] in ",;:") and not text.endswith("..."):
         if text[-1] == "!" and re.search(r"[\d)}a-zA-Z]!+$", text):
             return text  # a factorial
         text = (text[:-1] if text[-1] in ".,;:!" else text[1:]).strip()
-    return text
+    return text[1:].strip() if re.match(r"=(?!=)", text) else text  # = 4
