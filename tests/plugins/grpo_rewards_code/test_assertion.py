@@ -40,6 +40,7 @@ def equal(value: object, **changes: bool) -> Equal:
         ("f(2) in (1, 2)", "f(2)", Member(collection=(1, 2))),
         ("f(2) not in 'abc'", "f(2)", Member(collection="abc", negated=True)),
         ("sorted(f(2)) == [1]", "sorted(f(2))", equal([1])),
+        ("''.join(f(2)) == 'ba'", "''.join(f(2))", equal("ba")),
         ("len(set(f(2))) == 3", "len(set(f(2)))", equal(3)),
         ("round(f(2), 2) == 1.23", "round(f(2), 2)", equal(1.23)),
         ("list(map(f, [1, 2])) == [1, 4]", "list(map(f, [1, 2]))", equal([1, 4])),

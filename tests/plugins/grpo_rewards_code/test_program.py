@@ -48,6 +48,11 @@ CODE = "n = int(input())\nprint(n + 1)"
         f"```code\n{CODE}\n```",
         f"```python\n{CODE}\n```<answer>\n",
         f"```python\n{CODE}\n``` <answer>See above.</answer>",
+        "> ```python\n> n = int(input())\n> print(n + 1)\n> ```\n",
+        "So:\n> ```python\n> n = int(input())\n>\n> print(n + 1)\n> ```".replace(">\n", ""),
+        f"```python\n{CODE}\n```<|im_end|>",
+        f"```python\n{CODE}\n``` <｜end▁of▁sentence｜>",
+        f"```python\n{CODE}\n```</s>",
     ],
 )
 def test_the_program_is_found_in_any_usual_form(text: str) -> None:
@@ -89,6 +94,28 @@ def test_of_several_blocks_the_last_that_defines_what_the_tests_call_counts() ->
     )
     assert find_program(text, {"f"}) == "def f(x):\n    return x"
     assert find_program(text) == "print(f(3))"
+
+
+HELPER = "```python\ndef sq(x): return x * x\n```\n"
+MAIN = "```python\ndef f(x): return sq(x)\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HELPER + MAIN, "def sq(x): return x * x\ndef f(x): return sq(x)"),
+        ("```python\nimport numpy as np\n```\n```python\ndef f(x): return np.abs(x)\n```", "import numpy as np\n"),
+        (HELPER + "```python\nprint(1)\n```\n" + MAIN, "def sq(x): return x * x\ndef f(x): return sq(x)"),
+        (HELPER + "```python\ndef f(x): return x\n```", "def f(x): return x"),
+        (HELPER + "```python\ndef sq(x): return 1\ndef f(x): return sq(x)\n```", "def sq(x): return 1"),
+        ("```python\nsq = make()\n```\n" + MAIN, "def f(x): return sq(x)"),
+        ("```python\ndef sq(x): return (\n```\n" + MAIN, "def f(x): return sq(x)"),
+    ],
+)
+def test_definitions_that_the_last_block_lacks_come_from_blocks_before_it(text: str, expected: str) -> None:
+    program = find_program(text, {"f"})
+    assert program is not None
+    assert program.startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +197,7 @@ LONG = [
     "[" * 90_000,
     "-" * 90_000 + "1",
     "a" + ".b" * 40_000,
+    "".join(f"```python\ndef a{n}(): return a{n + 1}\n```\n" for n in range(900, 0, -1)) + "```py\ndef f(): a1()\n```",
     "```\n" + "not " * 20_000 + "1\n```\n```\nx\n```",
 ]
 

@@ -29,6 +29,8 @@ _USUAL = [
     "import os\nos.write(1, os.read(0, 1000).upper())",
     "print(open('/dev/stdin').read().upper())",
     "print(open(0).read().upper())",
+    "import io, os\ninput = io.BytesIO(os.read(0, os.fstat(0).st_size)).readline\nprint(input().decode().upper())",
+    "import mmap\nprint(mmap.mmap(0, 0, prot=mmap.PROT_READ).read().decode().upper())",
     "import sys\nfor line in sys.stdin:\n    print(line.upper(), end='')",
     "import sys\ninput = sys.stdin.readline\nprint(input().upper())",
     "if __name__ == '__main__':\n    print(input().upper())",
@@ -208,3 +210,15 @@ def _children() -> list[str]:
         if fields[1] == own:
             found.append(name)
     return found
+
+
+def test_the_input_is_a_file_that_nobody_can_change(place: Place) -> None:
+    program = (
+        "import os\n"
+        "for change in (lambda: os.write(0, b'x'), lambda: os.ftruncate(0, 1 << 40), lambda: os.truncate(0, 0)):\n"
+        "    try:\n        change()\n        print('changed')\n    except OSError:\n        pass\n"
+        "print(os.fstat(0).st_size, os.read(0, 9))"
+    )
+    text = "a" * (17 << 20)  # more than the largest file that the program may write
+    [result] = place.run(program, StdinRun(stdin=text))
+    assert (result.status, result.stdout) == ("ok", f"{len(text)} {b'a' * 9!r}\n")

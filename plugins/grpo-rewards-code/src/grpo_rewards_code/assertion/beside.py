@@ -62,7 +62,9 @@ def _is_call_beside(node: ast.Call, scope: Scope, converted: bool) -> bool:
             if (module, attribute) == ("asyncio", "run"):
                 return len(node.args) == 1 and is_beside(node.args[0], scope, converted=converted)
             return converted and _converts(node, scope, several=attribute in _SEVERAL_ARGUMENTS)
-        case ast.Attribute(value=value, attr=attribute):
+        case ast.Attribute(value=ast.Constant(value=str()), attr="join"):
+            return converted and _converts(node, scope, several=False)
+        case ast.Attribute(value=value):
             if not is_object(value, scope) and (node.args or node.keywords or not converted):
                 return False  # what the program returned would say whether it is right
             return is_beside(value, scope, converted=converted)

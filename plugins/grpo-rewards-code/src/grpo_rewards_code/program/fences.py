@@ -12,11 +12,13 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Fence", "fences"]
+__all__ = ["Fence", "fences", "unquoted"]
 
 _PYTHON = re.compile(r"i?python[\d.]*|py[\d.]*|cpython|pypy[\d.]*")
 _LEADING_TAGS = re.compile(r"(</?\w+>\s*)*")
-_ANSWER_TAG = re.compile(r"\s*</?(think|answer)>")
+_ANSWER_TAG = re.compile(r"\s*(</?(think|answer)>|<[|｜][^|｜<>\n]{1,40}[|｜]>|</s>)")
+"""Also a token that ends a turn, which some engines leave in the text."""
+_QUOTE = re.compile(r"^ {0,3}> ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,16 @@ class _Line:
         if "`" in self.before or (self.run[0] == "`" and "`" in self.info):
             return False
         return not lead or (self.run[0] == "`" and re.fullmatch(r"[\w+#.-]*", self.info.strip()) is not None)
+
+
+def unquoted(text: str) -> str:
+    """The text without the marks of a quotation, where its first fence stands in one (`> ```python`); else as it is."""
+    lines = text.split("\n")
+    first = next((line for line in lines if "```" in line or "~~~" in line), "")
+    mark = _QUOTE.match(first)
+    if mark is None or not first[mark.end() :].startswith(("```", "~~~")):
+        return text
+    return "\n".join(_QUOTE.sub("", line, count=1) for line in lines)
 
 
 def fences(text: str) -> list[Fence]:

@@ -9,13 +9,14 @@ Place in the flow: **completion → program**, row → problem → job → run r
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import textwrap
 import warnings
 from collections.abc import Collection, Sequence
 
 from grpo_rewards_code.program.answer import answer_block, spoken_part
-from grpo_rewards_code.program.fences import Fence, fences
+from grpo_rewards_code.program.fences import Fence, fences, unquoted
 
 __all__ = ["find_program", "parse"]
 
@@ -24,6 +25,8 @@ _MAX_PARSED_CHARACTERS = 200_000
 _CODE_START = re.compile(
     r"(import|from|def|class|async|for|while|if|try|with|print|raise|pass)\b|[@#]|[A-Za-z_][\w.\[\], ]*(=|\()"
 )
+_BUILTINS = frozenset(vars(builtins))
+_MAX_HELPERS = 10
 _SESSION = (">>>", "$ ", "In [")
 _MAX_CUTS = 12
 _MAX_FENCE_MARKS = 2_000
@@ -42,6 +45,7 @@ def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: b
     spoken = spoken_part(plain, in_thought=in_thought)
     if spoken is None:
         return None
+    spoken = unquoted(spoken)
     answer = answer_block(spoken)
     program = _program(spoken if answer is None else answer, wanted)
     if not (program or "").strip() and answer is not None and not fences(answer):  # `<answer>See above.</answer>`
@@ -82,10 +86,59 @@ def _chosen(blocks: Sequence[Fence], wanted: Collection[str]) -> str:
 
 def _last_that_defines(programs: Sequence[str], wanted: Collection[str]) -> str:
     if len(programs) > 1 and wanted:
-        for text in reversed(programs):
-            if not _defined(text).isdisjoint(wanted):
-                return text
+        for place in range(len(programs) - 1, -1, -1):
+            if not _defined(programs[place]).isdisjoint(wanted):
+                return _with_helpers(programs[: place + 1])
     return programs[-1]
+
+
+def _with_helpers(programs: Sequence[str]) -> str:
+    """The last program, after those before it that only define what it uses and does not define itself."""
+    kept = [programs[-1]]
+    missing = _missing(programs[-1])
+    for text in reversed(programs[:-1]):
+        if not missing or len(kept) > _MAX_HELPERS:
+            break
+        tree = parse(text)
+        if not isinstance(tree, ast.Module) or not all(map(_only_defines, tree.body)):
+            continue
+        names = {name for statement in tree.body for name in _bound_by(statement)}
+        if not names.isdisjoint(missing):
+            kept.insert(0, text)
+            missing = (missing - names) | (_missing(text) - names)
+    return "\n".join(kept)
+
+
+def _missing(text: str) -> set[str]:
+    """Names that a program reads and never gives a value."""
+    tree = parse(text)
+    if not isinstance(tree, ast.Module):
+        return set()
+    nodes = list(ast.walk(tree))
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {name for node in nodes if isinstance(node, ast.stmt) for name in _bound_by(node)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    return read - own - _BUILTINS
+
+
+def _only_defines(node: ast.stmt) -> bool:
+    """Whether a statement of a program gives names a value and does nothing else."""
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
+        return not any(isinstance(each, ast.Call) for each in ast.walk(node))
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+
+
+def _bound_by(node: ast.stmt) -> list[str]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [node.name]
+        case ast.Import() | ast.ImportFrom():
+            return [(each.asname or each.name).partition(".")[0] for each in node.names]
+        case ast.Assign() | ast.AnnAssign():
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return [each.id for each in targets if isinstance(each, ast.Name)]
+    return []
 
 
 def _defined(text: str) -> set[str]:

@@ -20,6 +20,7 @@ from grpo_rewards_code.sandbox.inside.kernel import read_text, set_dumpable, set
 __all__ = ["become_program", "guarded"]
 
 _MIB = 1 << 20
+_READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _FIRST_SAFE = 64
 _OPEN_FILES = 256
 _STDIN, _STDOUT, _STDERR, _TASK, _RESULT, _REPORT = range(6)
@@ -58,13 +59,30 @@ def become_program(
     os.setsid()
     os.chdir("/tmp" if in_namespaces else "/")
     write_text("/proc/self/oom_score_adj", "1000")  # when the machine runs out of memory, this goes first
+    given = _as_file(descriptors[_STDIN])
     _set_limits(limits, count_processes=in_namespaces)
     set_no_new_privileges()
-    _place([*descriptors, report])
+    _place([given, *descriptors[1:], report])
     confine()
     work = program.read_task(_TASK)
     os.closerange(_REPORT, _OPEN_FILES + _FIRST_SAFE)
     program.run(work, _RESULT, int(limits["output_kib"]) << 10)
+
+
+def _as_file(pipe: int) -> int:
+    """All that comes through a pipe, as a file in memory that nobody can change: programs ask for the size of their
+    input (`os.fstat(0).st_size`), as where it is redirected from a file. The program's own limits do not count it."""
+    try:
+        file = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:  # refused by what this machine is confined by: the pipe itself has to do
+        return pipe
+    while chunk := os.read(pipe, _MIB):
+        while chunk:
+            chunk = chunk[os.write(file, chunk) :]
+    os.lseek(file, 0, os.SEEK_SET)
+    os.fchmod(file, 0o400)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, _READ_ONLY)
+    return file
 
 
 def _place(descriptors: Sequence[int]) -> None:
