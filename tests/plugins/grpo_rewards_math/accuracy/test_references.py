@@ -163,6 +163,12 @@ def test_a_reference_that_cannot_be_read_is_not_judged(reference: object) -> Non
         assert judge(answer, reference) is None
 
 
+@pytest.mark.parametrize("reference", ["\frac{1}{2}", "5 \times 2", "\boxed{7}", "7\x00", "\right)"])
+def test_a_reference_whose_backslash_was_an_escape_is_not_judged(reference: str, caplog) -> None:
+    assert boxed("7", reference) is None
+    assert "double the backslash" in caplog.text
+
+
 @pytest.mark.parametrize(
     "reference",
     [

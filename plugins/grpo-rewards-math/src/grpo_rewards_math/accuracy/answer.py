@@ -14,6 +14,8 @@ __all__ = ["answer_in", "opens_thought", "reference_in"]
 
 _BOX = re.compile(r"\\f?boxed\s*|\\fbox\s*")
 _THOUGHT, _THOUGHT_END = (re.compile(rf"<{slash}think(?:ing)?>", re.IGNORECASE) for slash in ("", "/"))
+_BLANK = " \t\n"
+"""Other control characters at the edge of a reference are rests of commands."""
 _MAX_NESTED_BOXES = 8
 
 
@@ -122,13 +124,13 @@ def _unboxed(content: str) -> str | None:
 
 def _stated(text: str) -> str | None:
     if "####" in text:
-        return text.rpartition("####")[2].strip()
+        return text.rpartition("####")[2].strip(_BLANK)
     block = _last_block(text)
     if block is not None:
         text = block
     if _BOX.search(text):
         return last_box(text)
-    return text.strip()
+    return text.strip(_BLANK)
 
 
 def _digits(number: float) -> str:

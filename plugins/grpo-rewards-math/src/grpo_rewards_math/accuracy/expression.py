@@ -27,7 +27,7 @@ from grpo_rewards_math.accuracy.problems import NotRationalError, TooLargeError,
 from grpo_rewards_math.accuracy.rational import evaluate
 from grpo_rewards_math.accuracy.spelling import balanced_end
 
-__all__ = ["check_expression", "tree_of"]
+__all__ = ["check_expression", "number_of", "tree_of"]
 
 _MAX_CHARACTERS = 400
 _MAX_DEPTH = 25
@@ -83,6 +83,13 @@ def tree_of(text: str) -> Any:
     if tree is None:
         raise UnreadableError(reason)
     return tree
+
+
+def number_of(text: str) -> Fraction | None:
+    """The value of a checked text as a number near it; None when it is no real constant."""
+    tree = tree_of(text)
+    value = None if tree.free_symbols else sympy.N(tree, 15)
+    return Fraction(str(value)) if value is not None and (value.is_Float or value.is_Rational) else None
 
 
 @lru_cache(maxsize=_CACHED_TREES)

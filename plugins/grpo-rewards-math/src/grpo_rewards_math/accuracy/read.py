@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 
-from grpo_rewards_math.accuracy.expression import check_expression
+from grpo_rewards_math.accuracy.expression import check_expression, number_of
 from grpo_rewards_math.accuracy.problems import NotRationalError, UnreadableError
 from grpo_rewards_math.accuracy.rational import evaluate
 from grpo_rewards_math.accuracy.sentence import announced
@@ -22,6 +22,7 @@ from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, R
 __all__ = ["read", "read_sentence"]
 
 _MAX_ITEMS = 200
+_NEAR = Fraction(1, 20)
 _MAX_WORDS_CHARACTERS = 80
 _THOUSANDS = re.compile(r"[-+]?(?:\\text\{dollars\} ?)?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _SEPARATOR = re.compile(
@@ -195,13 +196,28 @@ def _relation(text: str) -> Value:
         # The value before it is exact; after it comes an approximation, which is the value where a name stands before.
         cut = signs.index("\\approx")
         exact = [part for part in parts[: cut + 1] if not _is_name(part)]
-        return read(exact[-1] if exact else parts[cut + 1])
+        values = [read(part) for part in (*exact[-1:], parts[cut + 1])]
+        if len(values) > 1 and not _is_near(values[0], values[1]):
+            raise UnreadableError("an approximation that is none")
+        return values[0]
     sides = [read(part) for part in parts]
     if signs == ["="] and _is_name(parts[0]) and isinstance(sides[1], Group | Grid):
         return sides[1]  # x = ±3, P = (1, 2)
     if signs == ["="] and _are_names(parts[0]) and isinstance(sides[1], Group) and sides[1].kind == "sequence":
         return _assigned(parts[0], sides[1])
     return Relation(tuple(sides), tuple(signs))
+
+
+def _is_near(exact: Value, rounded: Value) -> bool:
+    """Whether the second may be the first, rounded. What has no numbers may be anything."""
+    if not isinstance(exact, Expression) or not isinstance(rounded, Expression) or rounded.exact is None:
+        return True
+    value = exact.exact if exact.exact is not None else number_of(exact.text)
+    return value is None or abs(value - rounded.exact) <= max(abs(value) * _NEAR, _half_a_place(rounded.text))
+
+
+def _half_a_place(digits: str) -> Fraction:
+    return Fraction(1, 2 * 10 ** min(len(digits.partition(".")[2]), _MAX_WORDS_CHARACTERS))
 
 
 def _assigned(names: str, values: Group) -> Value:

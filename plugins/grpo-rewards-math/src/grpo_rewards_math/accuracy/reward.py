@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import mmap
+import re
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
@@ -24,6 +25,10 @@ _MAX_REFERENCE_CHARACTERS = 20_000
 _CACHED_REFERENCES, _CACHED_ANSWERS = 4_096, 16_384
 _UNREADABLE = (UnreadableError, RecursionError, ValueError)
 """`ValueError`: a number of more digits than Python reads, wherever in the text it stands."""
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\t(?=imes|ext|heta|frac|binom|riangle|au\b)|\r(?=ight|angle|floor|ceil|ho\b)|\n(?=eq?\b)"
+)
+"""What is left of a command whose backslash was read as an escape: a form feed of \\frac, a tab of \\times."""
 _MARKS = 1 << 19
 _REPORTED = mmap.mmap(-1, _MARKS // 8)
 """A mark for each reference that was reported, in memory that forked workers share: told once, whoever met it."""
@@ -70,6 +75,8 @@ def _reference(stated: str) -> Value | None:
     """The reference's value; None when it cannot be read."""
     if len(stated) > _MAX_REFERENCE_CHARACTERS:
         return None
+    if _CONTROL.search(stated):
+        return None
     try:
         value = read(canonical(stated))
         for expression in expressions(value):
@@ -111,4 +118,6 @@ def _report(stated: str) -> None:
     place, bit = divmod(mark, 8)
     if not _REPORTED[place] & (1 << bit):
         _REPORTED[place] |= 1 << bit
-        _LOG.warning("math_reward cannot read the reference %.200r: its rows are not judged (None)", stated)
+        control = _CONTROL.search(stated)
+        why = "" if control is None else f" It has the control character {control[0]!r}: double the backslash in JSON."
+        _LOG.warning("math_reward cannot read the reference %.200r: its rows are not judged (None).%s", stated, why)

@@ -82,6 +82,7 @@ _DELIMITER = re.compile(r"\$\$?|\\[()\[\]]")
 _NAMES = (
     (re.compile(r"\\(?:d|t|c|x)frac(?![a-zA-Z])"), r"\\frac"),
     (re.compile(r"\\(?:d|t)binom(?![a-zA-Z])"), r"\\binom"),
+    (re.compile(r"\{([^{}\\]*)\\choose(?![a-zA-Z])([^{}\\]*)\}"), r"\\binom{\1}{\2}"),
     (re.compile(r"\\(?:leq|leqslant|leqq)(?![a-zA-Z])|<=|=<"), r"\\le "),
     (re.compile(r"\\(?:geq|geqslant|geqq)(?![a-zA-Z])|>=|=>"), r"\\ge "),
     (re.compile(r"\\neq(?![a-zA-Z])|\\not\s*=|!="), r"\\ne "),
@@ -206,7 +207,7 @@ def _word(match: re.Match[str]) -> str:
         return f" {counted[1]} \\text{{{counted[2]}}}"
     if content.lower() in ("degree", "degrees"):
         return r"^\circ "
-    if content.lower() in ("percent", "per cent", "pct"):
+    if content.lower() in ("percent", "per cent", "pct", "%", "\\%"):
         return "%"
     return ", ".join(f"\\text{{{part}}}" for part in re.split(r",\s*|\s+(?:and|or)\s+", content))
 

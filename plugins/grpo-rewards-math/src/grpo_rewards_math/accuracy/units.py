@@ -63,6 +63,7 @@ _family(
 _family("l", {"L l liter liters litre litres": 1, "mL ml milliliter milliliters millilitre millilitres": "1/1000"})
 _family("dollar", {"dollar dollars usd USD": 1, "cent cents ¢": "1/100"})
 _family("degree", {"^\\circ deg": 1})
+_SCALES = {"c": "C", "celsius": "C", "f": "F", "fahrenheit": "F"}
 _OTHERS = """
     mph kph kmh rpm Hz N J W V A K Pa mol euro euros yuan rupee rupees yen won unit units square cubic
     sq cu radian radians rad degree person people apple apples coin coins time times gallon gallons
@@ -83,7 +84,7 @@ _NO_UNIT = re.compile(
 """What takes a value back, computes with it or says more of it than its unit: `5 is wrong`, `5 squared`. 5 wrong
 answers and 5 more apples are counted, though."""
 _PLAIN_UNIT = re.compile(r"[(\s]*[^\W\d_](?:[^\W\d_]|[\s/.()·'\-]|\\cdot|\^\s*\{?\s*-?\d\s*\}?|(?<=m)[23])*")
-_DEGREE_TAIL = re.compile(r"(?P<unit>\s*\^\\circ\s*(?:\\text\{\s*)?[CF]?\}?)$")
+_DEGREE_TAIL = re.compile(r"(?P<unit>\s*\^\\circ\s*(?:\\text\{\s*)?(?:[CF]|[Cc]elsius|[Ff]ahrenheit)?\s*\}?)$")
 _HEAD = re.compile(r"^(?P<unit>\\text\{(?:dollars|euro|pound|yen|rupee|won|US|USD|Rs\.?)\})\s*")
 _WORD_TAIL = re.compile(
     r"(?<=[\d)}\s])(?P<unit>\s*(?:[a-zA-Zµ]+|[^\W\d_a-zA-Z]{1,4})(?:\s*/\s*[a-zA-Z]+|\^\{?-?\d\}?|\s+[a-zA-Z]+)*)$"
@@ -115,12 +116,16 @@ def split_unit(text: str) -> tuple[str, str | None]:
 
 def unit_ratio(one: str | None, other: str | None) -> Fraction | None:
     """How many of `other` make one of `one`; 1 where a side states none; None where they are not comparable."""
-    if one is None or other is None or one == other:
+    if one is None or other is None or one == other or _is_degree_of_any_scale(one, other):
         return Fraction(1)
     first, second = _KNOWN.get(one), _KNOWN.get(other)
     if first is None or second is None or first[0] != second[0]:
         return None
     return first[1] / second[1]
+
+
+def _is_degree_of_any_scale(one: str, other: str) -> bool:
+    return DEGREE in (one, other) and one.startswith(DEGREE) and other.startswith(DEGREE)
 
 
 def _is_unit_word(unit: str, value: str) -> bool:
@@ -141,8 +146,9 @@ def _is_unit_word(unit: str, value: str) -> bool:
 
 def _spelling(unit: str) -> str:
     text = re.sub(_TEXT, r"\1", unit).replace("\\cdot", "").strip()
-    if text.startswith("^\\circ"):
-        return "^\\circ"
+    scale = re.fullmatch(r"(?:\^\\circ|degrees?)\s*(c|f|celsius|fahrenheit)?\}?", text, re.IGNORECASE)
+    if scale is not None:
+        return f"{DEGREE} {_SCALES[scale[1].lower()]}" if scale[1] else DEGREE
     text = re.sub(r"\s+", " ", re.sub(r"[{}.]", "", text)).replace(" ^", "^").replace(" / ", "/").strip()
     text = re.sub(r"^(?:square|sq) (\w+)$", r"\1^2", re.sub(r"^(?:cubic|cu) (\w+)$", r"\1^3", text))
     text = re.sub(r" per ", "/", text)
