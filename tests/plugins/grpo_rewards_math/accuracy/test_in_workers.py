@@ -88,8 +88,8 @@ def test_a_reference_that_cannot_be_read_is_told_once_whoever_meets_it(capfd: py
         assert outcomes(scorer, texts, None) == (None,) * 16
     lines = [line for line in capfd.readouterr().err.splitlines() if "cannot read" in line]
     assert lines == [
-        r"math_reward cannot read the reference '\\frac{0}{0}': its rows are not judged (None)",
-        "math_reward cannot read the reference '7 of 8, ?': its rows are not judged (None)",
+        r"math_reward cannot read the reference '\\frac{0}{0}': its rows are not judged (None).",
+        "math_reward cannot read the reference '7 of 8, ?': its rows are not judged (None).",
     ]
 
 

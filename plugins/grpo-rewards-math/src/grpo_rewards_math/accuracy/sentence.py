@@ -29,10 +29,11 @@ _QUANTITY = (
     r"volume|length|width|height|depth|radius|diameter|distance|speed|velocity|rate|time|duration|cost|price|profit|"
     r"discount|tax|amount|probability|percentage|angle|slope|measure|age|weight|mass|temperature|limit|integral|"
     r"derivative|determinant|coefficient|degree|root|roots|vertex|intercept|solution set|domain|equation|expression|"
-    r"fraction|integer|base|exponent|interval|point|coordinates|inverse|matrix)"
+    r"fraction|integer|base|exponent|interval|point|coordinates|inverse|matrix|"
+    r"(?:(?:last|first|units?|ones|tens|hundreds|leftmost|rightmost) )?digit)"
 )
 _ABOUT = (
-    r"(?:,? (?!(?:not|answers?|results?|solutions?|digits?|modulo|mod|plus|minus|times|squared|cubed|twice|half|wrong|"
+    r"(?:,? (?!(?:not|answers?|results?|solutions?|digit|modulo|mod|plus|minus|times|squared|cubed|twice|half|wrong|"
     r"incorrect|false|opposite|negative|less|more|than|if|unless|or|either|neither|but|is|are|was|were|equals|another|"
     r"other|different|guess|guesses|mistake)\b)[\w${}^\\+'()/-]+){0,12}"
 )
@@ -60,6 +61,7 @@ _ANNOUNCEMENT = (
     rf"|(?:it|this|that|which|these|they|he|she){_IS}|(?:it|that)['’]s\s+"
     r"|there (?:are|is|were|was|will be|must be)(?: (?:thus|therefore|then|only|exactly|now))?\s+"
     rf"|(?:she|he|they|we|it|i|you|{_NOBODY}(?-i:[A-Z])\w+){_COUNTED}"
+    rf"|{_NOBODY}(?-i:[A-Z])\w+ (?:is|are|was|were)\s+"
     r"|(?:we|i|you|one|which|this)(?: (?:then|thus|therefore|finally|now|can|will|also|must))? "
     r"(?:get|gets|got|gives?|yields?|have|find|found|obtain|conclude|see|know|compute|deduce|arrive at|end up with)"
     r"(?: that)?\s*:?\s+|(?:giving|yielding|getting|obtaining)\s+"
