@@ -11,6 +11,7 @@ from grpo_core.model.load import load_model, without_progress_bars
 from grpo_core.model.lora import add_adapter, as_reference
 from grpo_core.model.lora_weights import ADAPTER_FOLDER, export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
+from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
 from grpo_core.trainer.microbatch import DUMMY, ForwardInputs, Row, collate
 from grpo_core.trainer.passes import (
     Packed,
@@ -43,12 +44,15 @@ __all__ = [
     "choose_device",
     "collate",
     "export",
+    "has_reference_model",
     "learning_rate",
     "load_model",
+    "load_policy",
     "load_tokenizer",
     "merged_weights",
     "named_tensors",
     "pack_for_loss",
+    "policy_or_reference",
     "require_finite",
     "token_stats",
     "update_report",

@@ -105,10 +105,23 @@ def test_a_batch_size_in_the_json_is_refused_with_what_sets_it(key: str) -> None
             "scheduler: learning rates are trainer.schedule and trainer.warmup_updates",
         ),
         ({"scheduler": "WarmupLR"}, "scheduler: learning rates are"),
+        ({"bf16": True}, """bf16: it is True, and DeepSpeed has a section there: {"enabled": …}"""),
+        ({"zero_optimization": 2}, "zero_optimization: it is 2, and DeepSpeed has a section there"),
+        ({"sheduler": {}}, "sheduler: DeepSpeed has no such key; did you mean 'scheduler'?"),
+        ({"gradient_cliping": 0.3}, "gradient_cliping: DeepSpeed has no such key; did you mean 'gradient_clipping'?"),
     ],
 )
 def test_what_contradicts_the_recipe_is_refused_with_both_values(config: dict[str, Any], said: str) -> None:
     assert f"trainer.options.config.{said}" in refusal(config)
+
+
+def test_a_place_of_offload_that_is_no_section_is_refused_too() -> None:
+    message = refusal({"zero_optimization": {"offload_optimizer": True}}, offload_optimizer=True)
+    assert "zero_optimization.offload_optimizer: it is True, and DeepSpeed has a section there" in message
+
+
+def test_a_section_may_be_left_to_the_recipe_as_a_whole() -> None:
+    assert made({"bf16": "auto", "zero_optimization": "auto"})["zero_optimization"] == {"stage": 3}
 
 
 def test_another_stage_than_the_option_says_is_refused() -> None:

@@ -17,12 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.backends import BackendContext
-from grpo_core.errors import TrainerError
-from grpo_core.model.load import load_model, without_progress_bars
-from grpo_core.model.lora import add_adapter, as_reference
+from grpo_core.model.load import without_progress_bars
 from grpo_core.model.lora_weights import export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer import checkpoint
+from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
 from grpo_core.trainer.microbatch import DUMMY, collate
 from grpo_core.trainer.optimiser import Optimiser
 from grpo_core.trainer.options import TorchTrainerOptions
@@ -35,7 +34,7 @@ from grpo_core.trainer.passes import (
     token_stats,
     update_report,
 )
-from grpo_core.trainer.place import DTYPES, checkpoint_layers, choose_device, named_tensors
+from grpo_core.trainer.place import DTYPES, choose_device, named_tensors
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.schedule import learning_rate
 from grpo_core.trainer.shards import gather, part, scatter, shard, whole
@@ -62,25 +61,16 @@ class TorchTrainer:
         self._is_sharded = options.sharding == "full" and context.world_size > 1
         self._tokenizer = load_tokenizer(context.model)
         self._policy = self._load(options)
-        has_reference = self._objective.beta > 0 and self._settings.lora is None
-        self._reference = self._load(options, trained=False) if has_reference else None
+        self._reference = self._load(options, trained=False) if has_reference_model(context) else None
         self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
         self._updates = 0
 
     def _load(self, options: TorchTrainerOptions, *, trained: bool = True) -> PolicyModule:
         compute = DTYPES[self._settings.precision]
         dtype = torch.float32 if self._is_sharded and trained else compute  # what is spread is the masters
-        model = load_model(self._context.model, dtype, attention=options.attention).requires_grad_(trained)
-        if trained and self._settings.lora is not None:
-            add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
-        if trained and self._settings.gradient_checkpointing:
-            checkpoint_layers(model)
-        policy = PolicyModule(
-            model,
-            chunk_tokens=options.chunk_tokens,
-            agreed=self._spread.agrees,
-            may_be_plain=not self._is_sharded,
-        ).eval()
+        policy = load_policy(
+            options, self._context, self._spread, dtype=dtype, trained=trained, may_be_plain=not self._is_sharded
+        )
         if not self._is_sharded:
             self._spread.same(policy.to(self._device))
             return policy
@@ -95,17 +85,9 @@ class TorchTrainer:
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
         self._scatter()
-        if of == "policy":
-            return self._logprobs(self._policy, batch)
-        if self._objective.beta == 0:
-            raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
-        if self._reference is not None:
-            return self._logprobs(self._reference, batch)
-        with as_reference(self._policy.model):
-            return self._logprobs(self._policy, batch)
-
-    def _logprobs(self, module: PolicyModule, batch: TrainBatch) -> TokenStats:
-        return token_stats(module, batch, self._spread, budget_tokens=self._settings.micro_batch_tokens)
+        beta, budget = self._objective.beta, self._settings.micro_batch_tokens
+        with policy_or_reference(of, self._policy, self._reference, model=self._policy.model, beta=beta) as module:
+            return token_stats(module, batch, self._spread, budget_tokens=budget)
 
     def update(self, batch: TrainBatch) -> UpdateReport:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they

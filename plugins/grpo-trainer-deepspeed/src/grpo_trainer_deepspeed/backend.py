@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from grpo_core.api import TokenStats, TrainBatch, TrainerError, UpdateReport
+from grpo_core.api import TokenStats, TrainBatch, UpdateReport
 from grpo_core.backends import BackendContext
 from grpo_core.training import (
     ADAPTER_FOLDER,
@@ -25,18 +25,17 @@ from grpo_core.training import (
     Passed,
     PolicyModule,
     Spread,
-    add_adapter,
-    as_reference,
     backward_pass,
-    checkpoint_layers,
     choose_device,
     export,
+    has_reference_model,
     learning_rate,
-    load_model,
+    load_policy,
     load_tokenizer,
     merged_weights,
     named_tensors,
     pack_for_loss,
+    policy_or_reference,
     require_finite,
     token_stats,
     update_report,
@@ -74,24 +73,20 @@ class DeepSpeedTrainer:
         self._gathered = Gathered(self._policy.model) if self._is_spread else None
         self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
         self._engine.train(False)
-        has_reference = self._objective.beta > 0 and self._settings.lora is None
-        self._reference = self._load_reference(config) if has_reference else None
+        self._reference = self._load_reference(config) if has_reference_model(context) else None
         self._updates = 0
 
     def _load(self, *, trained: bool) -> PolicyModule:
         dtype = torch.float16 if self._options.fp16 else DTYPES[self._settings.precision]
-        model = load_model(self._context.model, dtype, attention=self._options.attention).requires_grad_(trained)
-        if trained and self._settings.lora is not None:
-            add_adapter(model, self._settings.lora, seed=self._context.seed, with_reference=self._objective.beta > 0)
-        if trained and self._settings.gradient_checkpointing:
-            checkpoint_layers(model)
-        policy = PolicyModule(
-            model,
-            chunk_tokens=self._options.chunk_tokens,
-            agreed=self._spread.agrees,
+        policy = load_policy(
+            self._options,
+            self._context,
+            self._spread,
+            dtype=dtype,
+            trained=trained,
             may_be_plain=not self._is_spread,
-            project=plain_head(model) if self._is_spread else None,
-        ).eval()
+            project=plain_head if self._is_spread else None,
+        )
         if not self._is_spread:  # where they are, rank 0's are spread
             self._spread.same(policy.to(self._device))
         return policy
@@ -103,22 +98,15 @@ class DeepSpeedTrainer:
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
         self._clear()
+        beta, budget = self._objective.beta, self._settings.micro_batch_tokens
+        policy: Any = self._engine
         try:
-            if of == "policy":
-                return self._logprobs(self._engine, batch)
-            if self._objective.beta == 0:
-                raise TrainerError("no reference model is loaded", hint="it is loaded when objective.beta is above 0")
-            if self._reference is not None:
-                return self._logprobs(self._reference, batch)
-            with as_reference(self._policy.model):
-                return self._logprobs(self._engine, batch)
+            with policy_or_reference(of, policy, self._reference, model=self._policy.model, beta=beta) as module:
+                return token_stats(module, batch, self._spread, budget_tokens=budget)
         finally:
             self._engine.release()
             if self._reference is not None and self._is_spread:
                 self._reference.empty_partition_cache()
-
-    def _logprobs(self, module: Any, batch: TrainBatch) -> TokenStats:
-        return token_stats(module, batch, self._spread, budget_tokens=self._settings.micro_batch_tokens)
 
     def update(self, batch: TrainBatch) -> UpdateReport:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they

@@ -3,19 +3,19 @@
 A JSON may repeat what the recipe says, or leave it to the recipe by "auto", as is usual where Hugging Face's trainers
 read it. What contradicts the recipe is an error: one of the two would have no effect, without a word.
 
-It imports no DeepSpeed.
+It imports no DeepSpeed, and no options: what it must know of them is in `Choices`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Protocol
 
 from grpo_core.backends import TrainerSettings
 from grpo_core.errors import Problem, RecipeError
-from grpo_trainer_deepspeed.options import DeepSpeedOptions
 
-__all__ = ["deepspeed_config", "problems", "reference_config"]
+__all__ = ["Choices", "deepspeed_config", "problems", "reference_config"]
 
 AUTO = "auto"
 BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
@@ -28,6 +28,8 @@ SETTINGS: dict[tuple[str, ...], str] = {
     ("zero_optimization", "offload_param", "device"): "trainer.options.offload_parameters",
 }
 """What of the recipe decides a key."""
+READ = (*BATCH_KEYS, "bf16", "fp16", "gradient_clipping", "optimizer", "scheduler", "zero_optimization")
+"""Keys at the top that a misspelt one may have been meant for: DeepSpeed passes over what it does not know."""
 NEVER = 10**9
 """Steps between lines that DeepSpeed would print beside the run's own console."""
 SEVERAL = 2
@@ -35,7 +37,36 @@ SEVERAL = 2
 really ends is said by hand, and nothing is divided by it."""
 
 
-def deepspeed_config(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any]:
+class Choices(Protocol):
+    """What of `DeepSpeedOptions` decides the configuration."""
+
+    @property
+    def zero_stage(self) -> int:
+        """The stage that is meant."""
+        ...
+
+    @property
+    def fp16(self) -> bool:
+        """Weights and activations in fp16."""
+        ...
+
+    @property
+    def offload_optimizer(self) -> bool:
+        """AdamW's numbers in main memory."""
+        ...
+
+    @property
+    def offload_parameters(self) -> bool:
+        """Weights in main memory."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        """The user's JSON."""
+        ...
+
+
+def deepspeed_config(options: Choices, settings: TrainerSettings) -> dict[str, Any]:
     """The whole configuration; raises `RecipeError` with every contradiction between recipe and JSON."""
     found = problems(options, settings)
     if found:
@@ -45,7 +76,7 @@ def deepspeed_config(options: DeepSpeedOptions, settings: TrainerSettings) -> di
     return _merged(_defaults(), _merged(_without_auto(chosen), _ours(options, settings)))
 
 
-def problems(options: DeepSpeedOptions, settings: TrainerSettings) -> list[Problem]:
+def problems(options: Choices, settings: TrainerSettings) -> list[Problem]:
     """Every contradiction between options, JSON and recipe."""
     return [*_impossible(options, settings), *_contradictions(options.config or {}, options, settings)]
 
@@ -66,7 +97,7 @@ def _defaults() -> dict[str, Any]:
     }
 
 
-def _ours(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any]:
+def _ours(options: Choices, settings: TrainerSettings) -> dict[str, Any]:
     zero: dict[str, Any] = {"stage": options.zero_stage}
     if options.offload_optimizer:
         zero["offload_optimizer"] = {"device": "cpu"}
@@ -87,7 +118,7 @@ def _ours(options: DeepSpeedOptions, settings: TrainerSettings) -> dict[str, Any
     }
 
 
-def _impossible(options: DeepSpeedOptions, settings: TrainerSettings) -> Iterator[Problem]:
+def _impossible(options: Choices, settings: TrainerSettings) -> Iterator[Problem]:
     if options.fp16 and settings.precision == "bf16":
         message = "weights cannot be fp16 and bf16; set trainer.precision to fp32, or fp16 to false"
         yield Problem(path="trainer.options.fp16", message=message)
@@ -97,9 +128,7 @@ def _impossible(options: DeepSpeedOptions, settings: TrainerSettings) -> Iterato
         yield Problem(path="trainer.options.stage", message=message)
 
 
-def _contradictions(
-    given: Mapping[str, Any], options: DeepSpeedOptions, settings: TrainerSettings
-) -> Iterator[Problem]:
+def _contradictions(given: Mapping[str, Any], options: Choices, settings: TrainerSettings) -> Iterator[Problem]:
     for key in BATCH_KEYS:
         if given.get(key, AUTO) != AUTO:
             yield _problem(
@@ -108,6 +137,8 @@ def _contradictions(
                 'micro-batches are trainer.micro_batch_tokens; remove it, or write "auto"',
             )
     ours = _ours(options, settings) | {"gradient_clipping": settings.max_grad_norm or 0.0}
+    yield from _no_sections(given, ours)
+    yield from _misspelt(given)
     for path, value in _leaves(ours):
         if path[0] not in BATCH_KEYS:
             yield from _unless_equal(given, path, value, SETTINGS.get(path, "this trainer"))
@@ -142,6 +173,27 @@ def _unless_equal(given: Mapping[str, Any], path: tuple[str, ...], ours: object,
     if value not in (AUTO, ours):
         message = f'it is {value!r}, and {setting} says {ours!r}; make them equal, or write "auto"'
         yield _problem(".".join(path), message)
+
+
+def _no_sections(given: Mapping[str, Any], ours: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Problem]:
+    """Values where DeepSpeed has a section, which ours would take the place of without a word."""
+    for key, section in ours.items():
+        if not isinstance(section, Mapping) or key not in given or given[key] == AUTO:
+            continue
+        if isinstance(given[key], Mapping):
+            yield from _no_sections(given[key], section, (*path, key))
+        else:
+            example = f'{{"{next(iter(section))}": …}}'
+            yield _problem(
+                ".".join((*path, key)), f"it is {given[key]!r}, and DeepSpeed has a section there: {example}"
+            )
+
+
+def _misspelt(given: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in given:
+        meant = get_close_matches(key, READ, n=1, cutoff=0.85)
+        if meant and key not in READ:
+            yield _problem(key, f"DeepSpeed has no such key; did you mean '{meant[0]}'?")
 
 
 def _problem(key: str, message: str) -> Problem:

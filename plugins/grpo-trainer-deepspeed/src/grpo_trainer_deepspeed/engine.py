@@ -15,6 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from grpo_core.backends import TrainerSettings
@@ -87,10 +88,12 @@ def make_engine(
     deepspeed: Any, policy: PolicyModule, config: dict[str, Any], settings: TrainerSettings, *, on_cpu: bool
 ) -> Engine:
     """Spread the policy's weights as the configuration says, and make its optimiser; `on_cpu` is DeepSpeed's own."""
-    _spread(deepspeed, policy, config)
+    with _naming_keys():
+        _spread(deepspeed, policy, config)
     adamw = make_adamw(policy.parameters(), settings, on_cpu=on_cpu)
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-    with redirect_stdout(io.StringIO()):  # one of its optimisers prints how much memory is used, each time it looks
+    # One of its optimisers prints how much memory is used, each time it looks.
+    with _naming_keys(), redirect_stdout(io.StringIO()):
         engine, *_ = deepspeed.initialize(model=policy, model_parameters=trained, optimizer=adamw, config=config)
     _keep_head_gathered(deepspeed, policy, config)
     return Engine(engine, adamw, settings, world_size=deepspeed.comm.get_world_size())
@@ -140,6 +143,21 @@ def whole_together(weights: Iterable[nn.Parameter]) -> Iterator[None]:
 
     with deepspeed.zero.GatheredParameters(spread):
         yield
+
+
+@contextmanager
+def _naming_keys() -> Iterator[None]:
+    """What DeepSpeed does not take of a JSON is an error with its key."""
+    try:
+        yield
+    except ValidationError as error:
+        raise RecipeError([_refused(error.title, each) for each in error.errors(include_url=False)]) from error
+
+
+def _refused(section: str, error: Any) -> Problem:
+    key = ".".join(str(part) for part in error["loc"])
+    message = f"{section} does not take {key} = {error['input']!r}: {error['msg']}"
+    return Problem(path="trainer.options.config", message=message)
 
 
 def _spread(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from grpo_core.backends import Recipe
+from grpo_trainer_deepspeed.config import problems
 
 __all__ = ["DeepSpeedOptions"]
 
@@ -74,8 +75,6 @@ class DeepSpeedOptions(BaseModel):
 
     def contradictions(self, recipe: Recipe) -> Iterator[tuple[str, str]]:
         """What in these options and in the JSON cannot be with the rest of a recipe; asked when a run is planned."""
-        from grpo_trainer_deepspeed.config import problems
-
         yield from ((problem.path, problem.message) for problem in problems(self, recipe.trainer))
 
     def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
