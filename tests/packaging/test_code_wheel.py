@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-DISTRIBUTIONS = ("core", "plugins/grpo-rewards-code")
+from tests.packaging.alone import grpoctl, make_import_path
+
 TESTS = {"kind": "call", "fn_name": "square", "cases": [{"args": [3], "expected": 9}]}
 
 pytestmark = pytest.mark.slow
@@ -20,35 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def import_path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What is in the two wheels, and other people's packages: none of this project's that is installed here."""
-    folder = tmp_path_factory.mktemp("wheels")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-build-isolation", "--no-index", "--no-deps"]
-    sources = [str(ROOT / name) for name in DISTRIBUTIONS]
-    subprocess.run([*pip, "wheel", *offline, "--wheel-dir", str(folder / "built"), *sources], check=True)
-    wheels = [str(path) for path in (folder / "built").glob("*.whl")]
-    subprocess.run([*pip, "install", *offline, "--target", str(folder / "site"), *wheels], check=True)
-    others = folder / "others"
-    others.mkdir()
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if not path.name.startswith(("grpo", "__editable__")) and path.suffix != ".pth":
-            (others / path.name).symlink_to(path)
-    return f"{folder / 'site'}{os.pathsep}{others}"
-
-
-def grpoctl(import_path: str, folder: Path, *arguments: str, code: int = 0) -> str:
-    """Run the command where nothing else of this project can be imported; what it said."""
-    environment = {**os.environ, "PYTHONPATH": import_path, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "grpo_core", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout + done.stderr
+    return make_import_path(tmp_path_factory.mktemp("wheels"), "core", "plugins/grpo-rewards-code")
 
 
 def test_the_plugin_is_there_and_the_others_are_not(import_path: str, tmp_path: Path) -> None:

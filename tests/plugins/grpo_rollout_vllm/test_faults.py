@@ -12,6 +12,7 @@ import pytest
 
 from grpo_core.api import RolloutError
 from grpo_core.loop.rollout import generate
+from grpo_rollout_vllm import fleet
 from tests.plugins.grpo_rollout_vllm.making import PROMPT, request, rollout, weights
 from tests.plugins.grpo_rollout_vllm.stand_in import MODEL, StandIn
 
@@ -40,6 +41,23 @@ def test_where_no_server_is_the_run_says_who_waited_for_whom(model: Path, tmp_pa
     assert "(connection refused)" in raised.value.message
     assert "grpoctl rollout --model" in str(raised.value.hint)
     assert list((tmp_path / "weights").iterdir()) == []
+
+
+def test_a_wait_for_a_server_is_told_of_once_and_so_is_that_it_was_lost_and_is_back(
+    server: StandIn, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(fleet, "_TELL_AFTER_S", 0.0)
+    server.die()
+    soon(server)
+    with rollout(model, tmp_path, server.url) as backend:
+        backend.load_weights(weights(), 0)
+        server.before[GENERATE] = die_and_come_back
+        assert len(list(generate(backend, [request(number) for number in range(1, 5)]))) == 4
+    told = [record.getMessage() for record in caplog.records if record.name == fleet.__name__]
+    assert told[0].startswith("rank 0 waits for every vLLM server to be there, for up to 60 s: http://")
+    assert sum("waits for every vLLM server" in line for line in told) == 1
+    lost, again = (f"rank 0 {text} {server.url}" for text in ("lost the vLLM server", "asks the vLLM server"))
+    assert [line.startswith(lost) for line in told].index(True) < [line.startswith(again) for line in told].index(True)
 
 
 def test_a_run_may_be_started_before_its_server(server: StandIn, model: Path, tmp_path: Path) -> None:

@@ -28,8 +28,3 @@ def test_colocated_without_vllm_says_what_to_install(
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "1")
     with pytest.raises(PluginError, match="mode is colocated, and vLLM cannot be imported here"):
         make(VllmRolloutOptions(mode="colocated"), context(model, tmp_path))
-
-
-def test_an_engine_beside_the_trainer_cannot_be_a_step_ahead(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(RolloutError, match="max_staleness is 1, and an engine in the trainer's processes cannot"):
-        make(VllmRolloutOptions(mode="colocated"), context(model, tmp_path, max_staleness=1))

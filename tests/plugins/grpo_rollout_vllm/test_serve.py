@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core.api import PluginError
+from grpo_core.api import PluginError, RolloutError
 from grpo_rollout_vllm import launch, serve
 from grpo_rollout_vllm.launch import server_command, server_environment
 
@@ -45,6 +46,15 @@ def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: p
     command = server_command("m", host="h", port=1, arguments=[])
     assert {"--enforce-eager", "--no-enable-chunked-prefill"} <= set(command)
     assert server_environment([], {"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
+
+
+def test_on_a_cpu_the_cache_has_a_size_of_its_own_unless_the_user_gives_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM would take 92 % of the memory, and refuse to start where that is not free."""
+    monkeypatch.setattr(launch, "is_cpu_build", lambda: True)
+    assert server_environment([], {})["VLLM_CPU_KVCACHE_SPACE"] == "4"
+    assert server_environment([], {"VLLM_CPU_KVCACHE_SPACE": "1"})["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    for arguments in (["--gpu-memory-utilization", "0.5"], ["--kv-cache-memory-bytes=1G"]):
+        assert "VLLM_CPU_KVCACHE_SPACE" not in server_environment(arguments, {})
 
 
 def test_without_vllm_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +99,34 @@ def test_a_server_that_ends_before_it_is_ready_is_an_error(tmp_path: Path, unuse
         _, stderr = process.communicate(timeout=20)
     assert process.returncode == 3
     assert "error: the server ended with 3 before it was ready" in stderr
+
+
+def test_a_server_that_dies_while_it_serves_is_an_error(tmp_path: Path, unused_port: int) -> None:
+    with started(tmp_path, unused_port, FAKE) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        assert any(line.startswith("ready after") for line in lines)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+        os.killpg(int(children[0]), signal.SIGKILL)
+        assert process.wait(60) == 4
+        assert process.stderr is not None
+        assert "error: the server ended by signal 9 while it served" in process.stderr.read()
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.importlib.util, "find_spec", lambda _: True)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(RolloutError) as raised:
+            serve.serve("m", host="127.0.0.1", port=port, arguments=[])
+    assert f"no server can listen at 127.0.0.1, port {port}: Address already in use" in raised.value.message
+    assert "Choose another --port" in str(raised.value.hint)
+
+
+def test_a_server_at_all_addresses_is_reached_by_the_machines_name() -> None:
+    assert serve._public_name("0.0.0.0") == socket.gethostname()
+    assert serve._public_name("10.0.0.7") == "10.0.0.7"
+    assert serve._url("::1", 8000) == "http://[::1]:8000"
 
 
 def _is_alive(pid: int) -> bool:

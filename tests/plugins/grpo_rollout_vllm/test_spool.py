@@ -36,6 +36,12 @@ def test_a_stream_that_uses_one_memory_for_all_is_written_right(tmp_path: Path) 
     assert {name: tensor.tolist() for name, tensor in read.items()} == {"w1": [1.0] * 3, "w2": [2.0] * 3}
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RolloutError, match=r"the folder of the weights, .*file, cannot be made or written: Not a dir"):
+        Spool(tmp_path / "file")
+
+
 def test_a_disk_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     made = Spool(tmp_path)
 

@@ -11,7 +11,7 @@ from typing import Any
 from grpo_core.api import Completion, FinishReason, RolloutError, RolloutGroup, RolloutRequest
 from grpo_core.rollout.stop import CompletionText
 
-__all__ = ["Interrupted", "OtherWeights", "completion_of", "group_of", "payload_of", "sampling_of"]
+__all__ = ["Interrupted", "OtherWeights", "completion_of", "group_of", "payload_of", "require_room", "sampling_of"]
 
 _LOWEST = -9000.0
 """vLLM writes -9999 where a log-probability is not finite."""
@@ -24,6 +24,19 @@ class Interrupted(Exception):
 
 class OtherWeights(Exception):
     """A completion was made by other weights than asked for; the text is the server's label of them."""
+
+
+def require_room(requests: Sequence[RolloutRequest], limit: int, whose: str, *, hint: str) -> None:
+    """Raise `RolloutError` where a prompt and its completion may have more than `limit` tokens: vLLM would shorten the
+    completion without a word."""
+    longest = max(requests, key=lambda each: len(each.prompt_ids) + each.params.max_tokens, default=None)
+    if longest is None or len(longest.prompt_ids) + longest.params.max_tokens <= limit:
+        return
+    raise RolloutError(
+        f"sample {longest.sample.id!r}: a prompt of {len(longest.prompt_ids)} tokens and a completion of up to "
+        f"{longest.params.max_tokens} do not fit into the {limit} tokens {whose}",
+        hint=hint,
+    )
 
 
 def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, Any]:

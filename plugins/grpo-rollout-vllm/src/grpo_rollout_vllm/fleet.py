@@ -27,6 +27,8 @@ __all__ = ["Fleet", "Member", "State"]
 
 _log = logging.getLogger(__name__)
 _TICK_S = 1.0
+_TELL_AFTER_S = 10.0
+"""A wait for a server that is away is told of when it is as long as that."""
 
 BringWeights = Callable[[Server, About], None]
 
@@ -53,6 +55,8 @@ class Member:
     """When it became what it is."""
     about: About | None = None
     """What it said; None: it must be asked, as it is new or was away."""
+    was_lost: bool = False
+    """Whether it has been there, is away, and that has been said."""
     in_flight: int = 0
     """Prompts that this process has with it."""
     look: threading.Event = field(default_factory=threading.Event)
@@ -88,6 +92,7 @@ class Fleet:
         self._label: str | None = None
         self._bring: BringWeights | None = None
         self._fault: RolloutError | None = None
+        self._told = False
         self._closed = False
         self._threads = [
             threading.Thread(target=self._look_after, args=(member,), name=f"watch {member.server.url}", daemon=True)
@@ -196,12 +201,26 @@ class Fleet:
                     until = time.monotonic() + self._wait_limit_s  # it waits for its turn, not for a server
                 if time.monotonic() > until:
                     raise self._nobody(what)
+                if time.monotonic() > until - self._wait_limit_s + _TELL_AFTER_S:
+                    self._tell(what)
                 self._changed.wait(_TICK_S)
 
+    def _tell(self, what: str) -> None:
+        """Say what is waited for, once: dozens of prompts wait for the same servers."""
+        if not self._told and any(member.state is State.DOWN for member in self._members):
+            self._told = True
+            self._log("waits for %s, for up to %.0f s: %s", what, self._wait_limit_s, self._described())
+
+    def _log(self, text: str, *values: object) -> None:
+        """A line on the console; rank 0's speaks for all."""
+        _log.log(logging.INFO if self._offset else logging.WARNING, f"%s {text}", self._who, *values)
+
+    def _described(self) -> str:
+        return "; ".join(member.described() for member in self._members)
+
     def _nobody(self, what: str) -> RolloutError:
-        states = "; ".join(member.described() for member in self._members)
         return RolloutError(
-            f"{self._who} waited {self._wait_limit_s:.0f} s for {what}: {states}",
+            f"{self._who} waited {self._wait_limit_s:.0f} s for {what}: {self._described()}",
             hint="start it, or start it again, with `grpoctl rollout --model … --port …`; the newest weights come to "
             "it by themselves. Its own output says why it ended. rollout.options.wait_limit_s is the limit",
         )
@@ -241,11 +260,15 @@ class Fleet:
         with self._changed:
             if self._label == wanted:
                 self._set(member, State.READY, "")
+                if member.was_lost:
+                    self._log("asks the vLLM server %s again: it has the newest weights", member.server.url)
+                member.was_lost = self._told = False
 
     def _down(self, member: Member, reason: str) -> None:
         """It is not there: what waits for it goes elsewhere."""
         if member.about is not None and not self._closed:
-            _log.warning("the vLLM server %s is gone: %s", member.server.url, reason)
+            self._log("lost the vLLM server %s: %s", member.server.url, reason)
+            member.was_lost = True
         self._set(member, State.DOWN, reason)
         member.about = None
         member.server.abandon()

@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-__all__ = ["CPU_ENVIRONMENT", "EXTENSION", "server_command", "server_environment"]
+__all__ = ["CPU_ENVIRONMENT", "EXTENSION", "INSTALL_HINT", "server_command", "server_environment"]
 
 EXTENSION = "grpo_rollout_vllm.worker.Extension"
+INSTALL_HINT = (
+    "pip install vllm==0.32.0, and after it grpo-core again, whose transformers it replaces; docs/engines.md says under "
+    "Versions which go together, and what to do without a GPU"
+)
 
 _NEEDED = ("--worker-extension-cls", EXTENSION, "--enable-scale-out", "--generation-config", "vllm")
 """Weight transfer; tokens in and out with the version of the weights; no sampling defaults of the model's own."""
@@ -23,6 +27,10 @@ CPU_ENVIRONMENT = {
     "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
     "TORCHDYNAMO_DISABLE": "1",  # else the first request waits for a compiler
 }
+_CACHE = {"VLLM_CPU_KVCACHE_SPACE": "4"}
+"""GiB. vLLM's own default is to take 92 % of a CPU's memory, and to refuse to start where other processes use more than
+the rest of it."""
+_CACHE_OPTIONS = ("--gpu-memory-utilization", "--kv-cache-memory-bytes")
 
 
 def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]) -> list[str]:
@@ -35,8 +43,12 @@ def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]
 
 def server_environment(arguments: Sequence[str], given: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The settings it needs, beside those it finds; what the user set stays."""
-    lora = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"} if "--enable-lora" in arguments else {}
-    return {**_ENVIRONMENT, **lora, **(CPU_ENVIRONMENT if is_cpu_build() else {}), **given}
+    names = {argument.partition("=")[0] for argument in arguments}
+    lora = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"} if "--enable-lora" in names else {}
+    own: dict[str, str] = {}
+    if is_cpu_build():
+        own = {**CPU_ENVIRONMENT, **({} if names.intersection(_CACHE_OPTIONS) else _CACHE)}
+    return {**_ENVIRONMENT, **lora, **own, **given}
 
 
 def is_cpu_build() -> bool:

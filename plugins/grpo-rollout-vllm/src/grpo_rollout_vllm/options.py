@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+
+from grpo_core.backends import Recipe
 
 __all__ = ["VllmRolloutOptions"]
 
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+/?$")]
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/\s]+/?", text):
+        raise ValueError(f"'{text}' is no address of a server: write http://HOST:PORT, without a path")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_address)]
 
 
 class VllmRolloutOptions(BaseModel):
@@ -18,7 +29,7 @@ class VllmRolloutOptions(BaseModel):
 
     mode: Literal["server", "colocated"] = "server"
     """`server`: ask servers that run elsewhere. `colocated`: an engine in the processes that train."""
-    urls: tuple[Url, ...] = Field(default=("http://127.0.0.1:8000",), min_length=1)
+    urls: tuple[Url, ...] = ("http://127.0.0.1:8000",)
     """Servers started by `grpoctl rollout`. Requests go to whichever has least to do."""
     api_key_variable: str | None = None
     """The environment variable with the key of servers started with `--api-key`."""
@@ -60,3 +71,29 @@ class VllmRolloutOptions(BaseModel):
     """Colocated: give the GPU memory of the engine back while the trainer computes."""
     engine: dict[str, Any] = Field(default_factory=dict)
     """Colocated: further arguments of vLLM's `LLM`."""
+
+    @field_validator("urls")
+    @classmethod
+    def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("there is no server in it: give one address at least")
+        return value
+
+    def contradictions(self, recipe: Recipe) -> Iterator[tuple[str, str]]:
+        """What in these options cannot be with each other or with the rest of a recipe; asked when a run is planned."""
+        colocated, adapter = self.mode == "colocated", self.lora == "adapter"
+        if colocated and recipe.rollout.max_staleness:
+            yield (
+                "rollout.max_staleness",
+                "an engine in the processes that train cannot generate meanwhile; leave it at 0, or use servers: "
+                "rollout.options.mode=server",
+            )
+        if colocated and adapter:
+            yield (
+                "rollout.options.lora",
+                "an engine in the processes that train gets whole weights; leave it at merged, or use servers",
+            )
+        if not colocated and adapter and self.transfer == "network":
+            yield "rollout.options.lora", "servers read an adapter from a folder; set rollout.options.transfer to auto"
+        if adapter and recipe.trainer.lora is None:
+            yield "rollout.options.lora", "there is no adapter: set trainer.lora, or leave this at merged"

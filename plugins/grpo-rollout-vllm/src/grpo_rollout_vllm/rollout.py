@@ -23,7 +23,7 @@ from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
 from grpo_core.rollout.requests import check_requests
 from grpo_core.rollout.stop import CompletionText
 from grpo_rollout_vllm.adapter import ADAPTER_NAME, adapter_label, write_adapter
-from grpo_rollout_vllm.answers import Interrupted, OtherWeights, group_of, payload_of
+from grpo_rollout_vllm.answers import Interrupted, OtherWeights, group_of, payload_of, require_room
 from grpo_rollout_vllm.connection import Unreachable
 from grpo_rollout_vllm.fingerprint import Fingerprint
 from grpo_rollout_vllm.fleet import Fleet
@@ -154,16 +154,13 @@ class ServerRollout:
         )
 
     def _check_context(self, requests: Sequence[RolloutRequest]) -> None:
-        """vLLM would shorten the completion without a word."""
         smallest = self._fleet.smallest_context
-        longest = max(requests, key=lambda each: len(each.prompt_ids) + each.params.max_tokens, default=None)
-        if smallest is None or longest is None:
-            return
-        (limit, url), prompt, completion = smallest, len(longest.prompt_ids), longest.params.max_tokens
-        if prompt + completion > limit:
-            raise RolloutError(
-                f"sample {longest.sample.id!r}: a prompt of {prompt} tokens and a completion of up to {completion} do "
-                f"not fit into the {limit} tokens of the vLLM server {url}",
+        if smallest is not None:
+            limit, url = smallest
+            require_room(
+                requests,
+                limit,
+                f"of the vLLM server {url}",
                 hint="start it with a larger --max-model-len, or lower rollout.max_completion_tokens or "
                 "dataset.max_prompt_tokens",
             )

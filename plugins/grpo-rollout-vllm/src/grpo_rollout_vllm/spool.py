@@ -27,6 +27,7 @@ __all__ = ["Spool", "Spooled", "in_precision", "label_of", "passing", "read_tens
 
 _FILE_BYTES = 2**29
 _PREFIX = "grpo-weights-"
+_ELSEWHERE = "choose another folder, that servers on this machine can read, by rollout.options.weights_folder"
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 Stream = Iterable[tuple[str, Tensor]]
@@ -57,7 +58,12 @@ class Spool:
     def __init__(self, parent: Path) -> None:
         sweep(parent)
         self._root = parent / f"{_PREFIX}{socket.gethostname()}-{os.getpid()}-{id(self):x}"
-        self._root.mkdir(parents=True)
+        try:
+            self._root.mkdir(parents=True)
+        except OSError as error:
+            raise RolloutError(
+                f"the folder of the weights, {parent}, cannot be made or written: {error.strerror}", hint=_ELSEWHERE
+            ) from error
 
     def write(self, stream: Stream, version: int) -> Spooled:
         """Write all of a stream beside what is there; raises `RolloutError` when the disk is full."""
@@ -71,7 +77,7 @@ class Spool:
         except OSError as error:
             raise RolloutError(
                 f"the weights for the vLLM servers cannot be written to {folder}: {error.strerror}",
-                hint="choose another folder, that servers on this machine can read, by rollout.options.weights_folder",
+                hint=_ELSEWHERE,
             ) from error
         return Spooled(folder=folder, version=version, fingerprint=fingerprint.text, tensors=fingerprint.tensors)
 

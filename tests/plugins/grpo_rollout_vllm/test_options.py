@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from grpo_core.backends import Recipe
+from grpo_rollout_vllm.options import VllmRolloutOptions
+
+
+@pytest.mark.parametrize(
+    ("urls", "said"),
+    [
+        (["localhost:8000"], "'localhost:8000' is no address of a server: write http://HOST:PORT, without a path"),
+        (["http://a:8000/v1"], "'http://a:8000/v1' is no address of a server"),
+        ([], "give one address at least"),
+    ],
+)
+def test_what_is_no_address_is_told_once_and_with_an_example(urls: list[str], said: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        VllmRolloutOptions(urls=tuple(urls))
+    (error,) = raised.value.errors()
+    assert said in error["msg"]
+
+
+def problems(options: dict[str, Any], **sections: Any) -> dict[str, str]:
+    recipe = Recipe.model_validate({"model": "m", "dataset": "d", "rewards": ["r"], **sections})
+    return dict(VllmRolloutOptions(**options).contradictions(recipe))
+
+
+LORA = {"lora": {"rank": 4}}
+
+
+@pytest.mark.parametrize(
+    ("options", "sections", "path", "said"),
+    [
+        (
+            {"mode": "colocated"},
+            {"rollout": {"use": "vllm", "max_staleness": 1}},
+            "rollout.max_staleness",
+            "an engine in the processes that train cannot generate meanwhile; leave it at 0, or use servers",
+        ),
+        (
+            {"mode": "colocated", "lora": "adapter"},
+            {"trainer": LORA},
+            "rollout.options.lora",
+            "an engine in the processes that train gets whole weights",
+        ),
+        (
+            {"transfer": "network", "lora": "adapter"},
+            {"trainer": LORA},
+            "rollout.options.lora",
+            "servers read an adapter from a folder; set rollout.options.transfer to auto",
+        ),
+        ({"lora": "adapter"}, {}, "rollout.options.lora", "there is no adapter: set trainer.lora"),
+    ],
+)
+def test_what_excludes_each_other_is_found_when_the_run_is_planned(
+    options: dict[str, Any], sections: dict[str, Any], path: str, said: str
+) -> None:
+    assert said in problems(options, **sections)[path]
+
+
+def test_what_goes_together_is_no_problem() -> None:
+    assert problems({}) == {}
+    assert problems({"lora": "adapter"}, trainer=LORA) == {}
+    assert problems({"transfer": "network"}, trainer=LORA) == {}
+    assert problems({}, rollout={"use": "vllm", "max_staleness": 1}) == {}
