@@ -11,8 +11,8 @@ __all__ = ["CPU_ENVIRONMENT", "EXTENSION", "INSTALL_HINT", "server_command", "se
 
 EXTENSION = "grpo_rollout_vllm.worker.Extension"
 INSTALL_HINT = (
-    "pip install vllm==0.32.0, and after it grpo-core again, whose transformers it replaces; docs/engines.md says under "
-    "Versions which go together, and what to do without a GPU"
+    "pip install vllm==0.32.0, and grpo-core again after it, whose transformers it replaces; docs/engines.md says "
+    "under Versions which go together, and what to do without a GPU"
 )
 
 _NEEDED = ("--worker-extension-cls", EXTENSION, "--enable-scale-out", "--generation-config", "vllm")
