@@ -14,6 +14,7 @@ SMOLLM2 := build/smollm2
 
 # A worker for each core, which takes whole files: their tests share what they set up.
 SPREAD := -n auto --dist loadfile
+ENGINE_TESTS := tests/plugins/grpo_rollout_vllm tests/plugins/grpo_trainer_deepspeed
 
 .PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
 
@@ -51,10 +52,10 @@ $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PA
 engines: $(ENGINES)/.installed  ## .venv-engines with vLLM and DeepSpeed for the CPU, 2.8 GB
 
 test-engines: engines  ## the tests that need a real engine
-	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD)
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD) $(ENGINE_TESTS)
 
 test-engines-slow: engines  ## what takes longer of these: drills, recipes, several machines
-	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD)
+	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD) $(ENGINE_TESTS)
 
 check: dev  ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .
