@@ -14,7 +14,7 @@ SMOLLM2 := build/smollm2
 
 # A worker for each core, which takes whole files: their tests share what they set up.
 SPREAD := -n auto --dist loadfile
-ENGINE_TESTS := tests/plugins/grpo_rollout_vllm tests/plugins/grpo_trainer_deepspeed
+ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed packaging/test_engine_wheels.py)
 
 .PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
 
