@@ -123,6 +123,7 @@ DAMAGES = {
     r"weights\.safetensors cannot be read": drop_file("weights.safetensors"),
     r"optimizer\.safetensors cannot be read": lambda folder: (folder / "optimizer.safetensors").write_bytes(b"abc"),
     r"trainer\.json has format 2, and this version reads 1": edit_json(format=2),
+    r"has format deepspeed-1, .*\n  resume with the trainer that": edit_json(format="deepspeed-1", stage=3),
     r"is of a run with trainer\.precision bf16, and this one has fp32": edit_json(precision="bf16"),
     r"weights\.safetensors lacks model\.norm\.weight": edit_weights(lambda t: t.pop("model.norm.weight")),
     r"has a weight the model does not know, stranger": edit_weights(lambda t: t.update(stranger=torch.ones(1))),

@@ -65,11 +65,15 @@ def read_progress(directory: Path, *, precision: str) -> Progress:
     """Read trainer.json, and refuse a state that would not go on as it would have."""
     path = directory / PROGRESS_FILE
     try:
-        progress = Progress(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.get("format") != FORMAT:
+            raise CheckpointError(
+                f"{path} has format {found.get('format')}, and this version reads {FORMAT}",
+                hint="resume with the trainer that the run began with, or start a new run from its exported model",
+            )
+        progress = Progress(**found)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}", hint=_HINT) from error
-    if progress.format != FORMAT:
-        raise CheckpointError(f"{path} has format {progress.format}, and this version reads {FORMAT}", hint=_HINT)
     if progress.precision != precision:
         raise CheckpointError(
             f"{path} is of a run with trainer.precision {progress.precision}, and this one has {precision}",
