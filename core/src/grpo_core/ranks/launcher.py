@@ -24,10 +24,9 @@ import torch.distributed as dist
 from torch.distributed.elastic.agent.server.api import RunResult, WorkerGroup, WorkerSpec
 from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
-from torch.distributed.elastic.rendezvous import RendezvousParameters
-from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import create_rdzv_handler
 
 from grpo_core.errors import GrpoError, RankError
+from grpo_core.ranks.meeting import Meeting
 from grpo_core.ranks.place import Processes
 from grpo_core.ranks.store import Store, death_key
 
@@ -43,22 +42,14 @@ _KILL_AT = 3
 def start(processes: Processes, arguments: Sequence[str]) -> int:
     """Run the worker module with `arguments` in every process of this machine; the exit code of the run."""
     address, port = processes.meeting_point() if processes.nodes > 1 else ("127.0.0.1", _free_port())
-    run_id = secrets.token_hex(8)
-    parameters = RendezvousParameters(
-        backend="static",
-        endpoint=f"{address}:{port}",
-        run_id="grpo" if processes.nodes > 1 else run_id,
-        min_nodes=processes.nodes,
-        max_nodes=processes.nodes,
-        rank=processes.node_rank,
-        timeout=_RENDEZVOUS_LIMIT_S,
-    )
+    run_id = "grpo" if processes.nodes > 1 else secrets.token_hex(8)
+    meeting = Meeting(address, port, processes.node_rank, processes.nodes, run_id, _RENDEZVOUS_LIMIT_S)
     spec = WorkerSpec(
         role="rank",
         local_world_size=processes.per_node,
         entrypoint=sys.executable,
         args=("-m", _WORKER, *arguments),
-        rdzv_handler=create_rdzv_handler(parameters),
+        rdzv_handler=meeting,
         max_restarts=0,
         monitor_interval=0.1,
         master_addr=address,
