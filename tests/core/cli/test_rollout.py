@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import grpo_rewards_math
 from tests.core.plugins.installed import write_plugin
 from tests.integration.runs import grpoctl
 
@@ -73,6 +74,9 @@ def test_what_serves_must_be_a_target(tmp_path: Path) -> None:
 
 
 def test_the_model_may_be_that_of_a_recipe(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / "folder" / name).touch()
     (tmp_path / "mine.yaml").write_text("model: ./folder\n", encoding="utf-8")
     (tmp_path / "none.yaml").write_text("summary: nothing\n", encoding="utf-8")
     flags = plugin(tmp_path, "acme")
@@ -81,3 +85,11 @@ def test_the_model_may_be_that_of_a_recipe(tmp_path: Path) -> None:
     for arguments in ((), ("--recipe", "none.yaml")):
         refused = grpoctl(tmp_path, "rollout", *flags, *arguments, code=2)
         assert "there is no model to serve\n  give one with --model" in refused.stderr
+
+
+def test_a_model_is_found_as_train_finds_it(tmp_path: Path) -> None:
+    flags = plugin(tmp_path, "acme")
+    ran = grpoctl(tmp_path, "rollout", *flags, "--model", "pkg:grpo_rewards_math/recipes/countdown-tiny", code=7)
+    assert ran.stdout.startswith(f"{Path(grpo_rewards_math.__file__).parent / 'recipes' / 'countdown-tiny'} at")
+    for path, said in (("./none", "there is no such folder"), ("pkg:grpo_core/none", "there is no 'none' in")):
+        assert said in grpoctl(tmp_path, "rollout", *flags, "--model", path, code=2).stderr

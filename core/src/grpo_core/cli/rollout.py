@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from grpo_core.cli.common import PluginFiles, load_plugins
-from grpo_core.errors import PluginError, UsageError
+from grpo_core.errors import PluginError, RecipeError, UsageError
 
 if TYPE_CHECKING:
     from grpo_core.plugins.catalog import Catalog, Entry
@@ -52,15 +52,17 @@ def rollout(
 
 
 def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> str:
-    """The model that is given, or else the recipe's."""
-    if given is not None:
-        return given
-    found = None
-    if recipe is not None:
-        from grpo_core.cli.planning import gather
+    """The model that is given, or else the recipe's, as `grpoctl train` finds it; raises `RecipeError` for one that is
+    not there."""
+    from grpo_core.cli.planning import gather
+    from grpo_core.recipe.existence import absent_files
 
-        section = gather(recipe, {"plugin": plugin}).values.get("model")
-        found = section.get("path") if isinstance(section, dict) else section
+    layer = gather(recipe, {"plugin": plugin, "model": given})
+    problems = [each for each in (*layer.problems, *absent_files(layer)) if each.path.partition(".")[0] == "model"]
+    if problems:
+        raise RecipeError(problems)
+    section = layer.values.get("model")
+    found = section.get("path") if isinstance(section, dict) else section
     if not isinstance(found, str):
         raise UsageError("there is no model to serve", hint="give one with --model, or a --recipe that has one")
     return found
