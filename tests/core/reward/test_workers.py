@@ -23,7 +23,7 @@ from grpo_core.reward.workers import Job, WorkerPool, available_cores
 from grpo_core.types import BuildContext, Failed
 from tests.core.reward import rewards_of_a_user as rewards
 from tests.core.reward.making import REWARDS_FILE
-from tests.core.reward.processes import alive, below, open_files, wait_until_gone
+from tests.processes import alive, below, open_files, wait_until_gone
 
 
 def target(attribute: str, options_model: str | None = None) -> WorkerTarget:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Iterator
 
@@ -13,6 +12,7 @@ from grpo_rewards_code.executor.local import LocalExecutor
 from grpo_rewards_code.executor.types import CallRun, ExecutorError, ExpressionRun, Job, Limits, StdinRun
 from grpo_rewards_code.executor.values import Opaque
 from tests.plugins.grpo_rewards_code.places import Place, plan_for
+from tests.processes import below
 
 
 @pytest.fixture(params=("nested", "alone"))
@@ -180,9 +180,9 @@ def test_a_cancelled_job_ends_at_once(place: Place) -> None:
 
 
 def test_between_jobs_no_process_is_left(place: Place) -> None:
-    others = set(_children())
+    others = set(below())
     assert place.says("print(1)") == "1"
-    assert set(_children()) <= others
+    assert set(below()) <= others
 
 
 def test_a_closed_executor_takes_no_job() -> None:
@@ -195,21 +195,6 @@ def test_a_closed_executor_takes_no_job() -> None:
 def test_the_description_names_what_confines_programs(place: Place) -> None:
     assert "no network" in place.executor.describe()
     assert "2 at a time" in place.executor.describe()
-
-
-def _children() -> list[str]:
-    """Processes of this one's, of any state."""
-    own = str(os.getpid())
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if fields[1] == own:
-            found.append(name)
-    return found
 
 
 def test_the_input_is_a_file_that_nobody_can_change(place: Place) -> None:

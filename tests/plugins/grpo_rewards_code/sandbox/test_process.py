@@ -21,6 +21,7 @@ from grpo_rewards_code.sandbox.layout import find_layout
 from grpo_rewards_code.sandbox.plan import Plan, make_plan
 from grpo_rewards_code.sandbox.process import Sandbox
 from tests.plugins.grpo_rewards_code.places import MODES, plan_for
+from tests.processes import below
 
 _SLEEP = Job(program="import time\ntime.sleep(1000)", runs=[StdinRun(stdin="")], limits=Limits(wall_s=500.0))
 
@@ -82,17 +83,17 @@ def test_a_sandbox_that_is_killed_during_a_run_is_not_the_program_s_fault(plan: 
 
 
 def test_a_job_after_a_sandbox_that_died_gets_a_new_one(plan: Plan) -> None:
-    others = set(_family(os.getpid()))
+    others = set(below())
 
     async def both() -> str:
         executor = LocalExecutor(plan, workers=1)
         first = asyncio.create_task(executor.run(_SLEEP))
         second = asyncio.create_task(executor.run(Job(program="print(1)", runs=[StdinRun(stdin="")])))
-        while not (family := [pid for pid in _family(os.getpid()) if pid not in others]):
+        while not (family := [pid for pid in below() if pid not in others]):
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
         # Parents first: a sandbox that outlives its program says that it was killed.
-        for pid in [pid for pid in _family(os.getpid()) if pid not in others] or family:
+        for pid in [pid for pid in below() if pid not in others] or family:
             _kill(pid)
         with pytest.raises(ExecutorError):
             await first
@@ -104,7 +105,7 @@ def test_a_job_after_a_sandbox_that_died_gets_a_new_one(plan: Plan) -> None:
 def test_a_sandbox_that_does_not_answer_is_given_up_and_killed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "_GRACE_S", 0.5)
     sandbox = Sandbox(plan)
-    stopped = _family(sandbox._process.pid) or [sandbox._process.pid]
+    stopped = list(below(sandbox._process.pid)) or [sandbox._process.pid]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     wanted = threading.Event()
@@ -139,22 +140,8 @@ def test_import_folders_can_be_imported_from_and_nothing_else(tmp_path: Path) ->
     assert [result.value for result in results] == [42, None, None]
 
 
-def _family(root: int) -> list[int]:
-    """Descendants of a process that run an interpreter or bubblewrap."""
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found[1:]
-
-
 def _kill_family(root: int) -> None:
-    for pid in [root, *_family(root)]:
+    for pid in [root, *below(root)]:
         _kill(pid)
 
 

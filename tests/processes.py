@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def below(root: int | None = None) -> dict[int, str]:
-    """Process id -> state letter (`Z`: a zombie) of everything that descends from `root`, default this process."""
+    """Id -> state letter (`Z`: a zombie) of all processes below `root`, or below this one; parents come first."""
     parents, states = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -18,10 +18,10 @@ def below(root: int | None = None) -> dict[int, str]:
             except OSError:
                 continue
             states[int(entry.name)], parents[int(entry.name)] = fields[0], int(fields[1])
-    found = {root or os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {pid: states[pid] for pid in found - {root or os.getpid()}}
+    found = [root or os.getpid()]
+    while more := [pid for pid, parent in parents.items() if parent in found and pid not in found]:
+        found += more
+    return {pid: states[pid] for pid in found[1:]}
 
 
 def alive(pid: int) -> bool:
