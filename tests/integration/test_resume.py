@@ -136,3 +136,25 @@ def test_a_wrong_change_leaves_the_run_as_it_was(tmp_path: Path) -> None:
     other_rows = grpoctl(tmp_path, "resume", "cut", "--set", "dataset.use=rows.jsonl#5", code=2)
     assert "its rows changed" in other_rows.stderr
     assert (tmp_path / "cut/plan.json").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_change_that_the_checkpoint_does_not_fit_loses_nothing(
+    tmp_path: Path, processes: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_workplace(tmp_path)
+    grpoctl(tmp_path, *train_arguments("run", *SAVING))
+    run = tmp_path / "run"
+    shutil.rmtree(run / "final")
+    before = contents(run)
+    resume = ("resume", "run/checkpoints/step-000002", "--nproc-per-node", str(processes))
+    refused = grpoctl(tmp_path, *resume, "--set", "trainer.lora.rank=2", code=4)
+    assert "weight the model does not know" in refused.stderr + capfd.readouterr().err
+    assert contents(run) == before
+    grpoctl(tmp_path, *resume, "--set", "trainer.learning_rate=1e-3")
+    assert [row.get("trainer/learning_rate") for row in metrics_of(run)] == [None, 1e-2, 1e-2, 1e-3, 1e-3]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below it."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

@@ -15,6 +15,8 @@ from grpo_core.types import RolloutGroup, RolloutRequest, Sample, TokenStats, Tr
 if TYPE_CHECKING:
     import torch
 
+    from grpo_core.recipe.schema import ModelSettings
+
 __all__ = [
     "DescribedReward",
     "ExportsAdapters",
@@ -131,8 +133,8 @@ class ExportsAdapters(Protocol):
 class RolloutServer(Protocol):
     """What `RolloutSpec.serve` leads to: the engine as a server of its own, for runs elsewhere to connect to."""
 
-    def __call__(self, model: str, /, *, host: str, port: int, arguments: Sequence[str]) -> int:
-        """Serve the model (a folder or a hub id) until interrupted; print how a run connects once it is ready.
+    def __call__(self, model: ModelSettings, /, *, host: str, port: int, arguments: Sequence[str]) -> int:
+        """Serve the model until interrupted; print how a run connects once it is ready.
         `arguments` are those of the command line that are the engine's own. Gives the exit code."""
         ...
 

@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one rank to its end; gives its exit code."""
     parser = argparse.ArgumentParser(prog="python -m grpo_core.worker", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN")
+    parser.add_argument("--plan", type=Path, metavar="FOLDER", help="where the plan.json lies; RUN if not given")
     parser.add_argument("--allow-changes", action="store_true", help="as of grpoctl resume")
     parser.add_argument("--debug", action="store_true", help="show an error's traceback")
     # Some starters append it; what it says is in the environment too.
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         from grpo_core.loop.work import work
 
-        return work(given.run, place, allow_changes=given.allow_changes)
+        return work(given.run, place, plan_folder=given.plan, allow_changes=given.allow_changes)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  the last place where one can be shown decently

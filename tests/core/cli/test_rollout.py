@@ -18,7 +18,8 @@ def make(options, context): ...
 
 
 def serve(model, *, host, port, arguments):
-    print(f"{model} at {host}:{port} with {list(arguments)}")
+    print(f"{model.path} at {host}:{port} with {list(arguments)}")
+    print(model.revision, model.tokenizer, model.trust_remote_code)
     return 7
 
 
@@ -42,7 +43,7 @@ def plugin(folder: Path, name: str, serve: str = SERVES) -> list[str]:
 def test_the_only_backend_with_a_server_is_told_the_model_the_place_and_its_own_options(tmp_path: Path) -> None:
     flags = plugin(tmp_path, "acme")
     ran = grpoctl(tmp_path, "rollout", *flags, "--model", "m", "--port", "8123", "--fast", "--depth=2", "x", code=7)
-    assert ran.stdout == "m at 127.0.0.1:8123 with ['--fast', '--depth=2', 'x']\n"
+    assert ran.stdout == "m at 127.0.0.1:8123 with ['--fast', '--depth=2', 'x']\nNone None False\n"
 
 
 def test_of_several_servers_one_is_chosen_by_name(tmp_path: Path) -> None:
@@ -85,6 +86,13 @@ def test_the_model_may_be_that_of_a_recipe(tmp_path: Path) -> None:
     for arguments in ((), ("--recipe", "none.yaml")):
         refused = grpoctl(tmp_path, "rollout", *flags, *arguments, code=2)
         assert "there is no model to serve\n  give one with --model" in refused.stderr
+
+
+def test_a_recipes_model_is_served_with_all_that_the_recipe_says_of_it(tmp_path: Path) -> None:
+    recipe = "model: {path: org/name, revision: v2, tokenizer: org/tokenizer, trust_remote_code: true}\n"
+    (tmp_path / "mine.yaml").write_text(recipe, encoding="utf-8")
+    ran = grpoctl(tmp_path, "rollout", *plugin(tmp_path, "acme"), "--recipe", "mine.yaml", code=7)
+    assert ran.stdout == "org/name at 127.0.0.1:8000 with []\nv2 org/tokenizer True\n"
 
 
 def test_a_model_is_found_as_train_finds_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from grpo_core.reward.workers import Job, WorkerPool, available_cores
 from grpo_core.types import BuildContext, Failed
 from tests.core.reward import rewards_of_a_user as rewards
 from tests.core.reward.making import REWARDS_FILE
-from tests.processes import alive, below, open_files, wait_until_gone
+from tests.processes import below, open_files, wait_until_gone
 
 
 def target(attribute: str, options_model: str | None = None) -> WorkerTarget:
@@ -159,7 +159,7 @@ def test_what_an_answer_started_is_killed_with_its_worker(tmp_path: Path) -> Non
             assert ask(made, f"spawn {pid}", budget_s=budget_s) == [0.0]
             if pid.exists() and pid.read_text():
                 break
-        assert not alive(int(pid.read_text()))
+        assert wait_until_gone([int(pid.read_text())]) == []
 
 
 def test_workers_never_imported_torch_and_are_children_of_the_zygote() -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from grpo_core.api import PluginError, RolloutError
+from grpo_core.backends import ModelSettings
 from grpo_rollout_vllm import launch, serve
 from grpo_rollout_vllm.launch import server_command, server_environment
 
+MODEL = ModelSettings(path="m")
 FAKE = """
 import signal, subprocess, sys, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -31,7 +33,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
 
 def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "is_cpu_build", lambda: False)
-    command = server_command("m", host="0.0.0.0", port=8001, arguments=["--dtype", "float32"])
+    command = server_command(MODEL, host="0.0.0.0", port=8001, arguments=["--dtype", "float32"])
     assert command[:3] == [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
     assert command[3:9] == ["--model", "m", "--host", "0.0.0.0", "--port", "8001"]
     assert "--enable-scale-out" in command
@@ -41,9 +43,16 @@ def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monke
     assert server_environment([], {}) == {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
+def test_all_that_a_recipe_says_of_the_model_reaches_the_engine() -> None:
+    model = ModelSettings(path="org/name", revision="v2", tokenizer="org/tokenizer", trust_remote_code=True)
+    command = server_command(model, host="h", port=1, arguments=[])
+    said = ["--model", "org/name", "--tokenizer", "org/tokenizer", "--revision", "v2", "--trust-remote-code"]
+    assert command[3:10] == said
+
+
 def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "is_cpu_build", lambda: True)
-    command = server_command("m", host="h", port=1, arguments=[])
+    command = server_command(MODEL, host="h", port=1, arguments=[])
     assert {"--enforce-eager", "--no-enable-chunked-prefill"} <= set(command)
     assert server_environment([], {"TORCHDYNAMO_DISABLE": "0"})["TORCHDYNAMO_DISABLE"] == "0"
 
@@ -60,7 +69,7 @@ def test_on_a_cpu_the_cache_has_a_size_of_its_own_unless_the_user_gives_one(monk
 def test_without_vllm_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(PluginError, match="vLLM is not installed here\n  pip install vllm"):
-        serve.serve("m", host="127.0.0.1", port=8000, arguments=[])
+        serve.serve(MODEL, host="127.0.0.1", port=8000, arguments=[])
 
 
 def started(tmp_path: Path, port: int, fake: str) -> subprocess.Popen[str]:
@@ -68,10 +77,11 @@ def started(tmp_path: Path, port: int, fake: str) -> subprocess.Popen[str]:
     (tmp_path / "fake.py").write_text(fake, encoding="utf-8")
     source = (
         "import sys\n"
+        "from grpo_core.backends import ModelSettings\n"
         "from grpo_rollout_vllm import serve\n"
         f"serve.server_command = lambda *_, **__: [sys.executable, {str(tmp_path / 'fake.py')!r}, '{port}']\n"
         "serve.importlib.util.find_spec = lambda _: True\n"
-        f"raise SystemExit(serve.serve('m', host='127.0.0.1', port={port}, arguments=[]))\n"
+        f"raise SystemExit(serve.serve(ModelSettings(path='m'), host='127.0.0.1', port={port}, arguments=[]))\n"
     )
     return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -118,7 +128,7 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started(monkeypatch: py
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(RolloutError) as raised:
-            serve.serve("m", host="127.0.0.1", port=port, arguments=[])
+            serve.serve(MODEL, host="127.0.0.1", port=port, arguments=[])
     assert f"no server can listen at 127.0.0.1, port {port}: Address already in use" in raised.value.message
     assert "Choose another --port" in str(raised.value.hint)
 

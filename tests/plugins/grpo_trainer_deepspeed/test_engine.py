@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 from pydantic import BaseModel, ConfigDict
-from torch import nn
 
 from grpo_core.backends import TrainerSettings
 from grpo_core.errors import RecipeError
 from grpo_core.recipe.schema import LoraSettings
-from grpo_core.training import add_adapter
+from grpo_core.training import PolicyModule, add_adapter
 from grpo_trainer_deepspeed.adamw import make_adamw
 from grpo_trainer_deepspeed.engine import make_engine, plain_head, whole
 from tests.tiny_models import make_model
@@ -90,5 +89,5 @@ def test_what_deepspeed_does_not_take_is_named_with_its_key() -> None:
     deepspeed = SimpleNamespace(initialize=lambda *, config, **_: Zero(**config["zero_optimization"]))
     config = {"zero_optimization": {"stage": 2, "stage2_magic": 1}}
     with pytest.raises(RecipeError) as caught:
-        make_engine(deepspeed, nn.Linear(1, 1), config, TrainerSettings(), on_cpu=False)  # type: ignore[arg-type]
+        make_engine(deepspeed, PolicyModule(make_model()), config, TrainerSettings(), on_cpu=False)
     assert "trainer.options.config: DeepSpeedZeroConfig does not take stage2_magic = 1" in caught.value.message

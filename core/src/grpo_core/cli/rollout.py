@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from grpo_core.plugins.catalog import Catalog, Entry
     from grpo_core.plugins.specs import RolloutSpec
     from grpo_core.protocols import RolloutServer
+    from grpo_core.recipe.schema import ModelSettings
 
 __all__ = ["register"]
 
@@ -45,27 +46,28 @@ def rollout(
     """Serve a model for the rollouts of runs elsewhere. Options that are not listed here are the engine's own."""
     from grpo_core.plugins.targets import load_target
 
-    path = _model(model, recipe, plugin)
+    served = _model(model, recipe, plugin)
     entry = _serving(load_plugins(plugin).catalog, backend)
     serve = cast("RolloutServer", load_target(str(_spec(entry).serve)))
-    raise typer.Exit(serve(path, host=host, port=port, arguments=context.args))
+    raise typer.Exit(serve(served, host=host, port=port, arguments=context.args))
 
 
-def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> str:
+def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> ModelSettings:
     """The model that is given, or else the recipe's, as `grpoctl train` finds it; raises `RecipeError` for one that is
     not there."""
     from grpo_core.cli.planning import gather
     from grpo_core.recipe.existence import absent_files
+    from grpo_core.recipe.schema import ModelSettings
 
     layer = gather(recipe, {"plugin": plugin, "model": given})
     problems = [each for each in (*layer.problems, *absent_files(layer)) if each.path.partition(".")[0] == "model"]
     if problems:
         raise RecipeError(problems)
     section = layer.values.get("model")
-    found = section.get("path") if isinstance(section, dict) else section
-    if not isinstance(found, str):
+    section = {"path": section} if isinstance(section, str) else section
+    if not isinstance(section, dict) or not section.get("path"):
         raise UsageError("there is no model to serve", hint="give one with --model, or a --recipe that has one")
-    return found
+    return ModelSettings.model_validate(section)
 
 
 def _serving(catalog: Catalog, name: str | None) -> Entry:

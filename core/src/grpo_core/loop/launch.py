@@ -76,11 +76,12 @@ def resume(
         check_state(checkpoint, prepared, allow_changes=allow_changes)
     for leftover in run_dir.rglob(".partial-*"):
         shutil.rmtree(leftover)
-    if change:
-        write_plan(plan, run_dir)
     announce(plan, prepared, processes)
     if processes.several:
-        return start(processes, [str(path), *(["--allow-changes"] if allow_changes else [])])
+        with tempfile.TemporaryDirectory() as scratch:
+            plan.write(Path(scratch))
+            arguments = [str(path), "--plan", scratch, *(["--allow-changes"] if allow_changes else [])]
+            return start(processes, arguments)
     return exit_code(train(plan, run_dir, prepared, checkpoint))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from grpo_core.errors import CheckpointError
 from grpo_core.loop.lines import LineFile, encode
+from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
 __all__ = ["NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
@@ -35,6 +36,12 @@ class Records:
         with _writing(run_dir):
             for folder in (self._completions, self._probes):
                 folder.mkdir(parents=True, exist_ok=True)
+            self._metrics.touch()
+
+    def write_plan(self, plan: LaunchPlan) -> None:
+        """Write plan.json: what the run follows from here on."""
+        with _writing(self._metrics.parent):
+            plan.write(self._metrics.parent)
 
     def cut_back(self, step: int) -> None:
         """Forget everything after `step`, lines that a kill left half written included."""
@@ -100,6 +107,9 @@ class Records:
 
 class NoRecords:
     """What ranks other than the first write down."""
+
+    def write_plan(self, plan: LaunchPlan) -> None:
+        """Rank 0 does."""
 
     def cut_back(self, step: int) -> None:
         """Nothing is there."""

@@ -57,16 +57,13 @@ def train(
     progress = start(prepared, checkpoint)
     state = settle_threads(progress.state, processes=ranks.world_size)
     progress.state = replace(state, per_machine=ranks.local_world_size)
-    records.cut_back(progress.state.step if checkpoint else -1)
-    if ranks.is_first:
-        forget_checkpoints(run_dir, progress.state.step)
-    recall_evaluations(progress, records)
     observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
     with catch_interrupt(ranks) as interrupt:
         try:
             with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
                 if checkpoint is not None:
                     parts.trainer.restore(checkpoint / "trainer")
+                take_up(parts, progress, records, checkpoint)
                 evaluate_first(parts, progress, records)
                 if progress.state.step == 0:
                     probe(parts, progress, records)
@@ -103,6 +100,17 @@ def start(prepared: Prepared, checkpoint: Path | None) -> Progress:
     state = replace(read_state(checkpoint), fingerprint=prepared.fingerprint)
     prepared.feed.restore(state.data)
     return Progress(state=state, saved_step=state.step)
+
+
+def take_up(parts: Parts, progress: Progress, records: Records | NoRecords, checkpoint: Path | None) -> None:
+    """The folder becomes that of a run that stands at `checkpoint` and follows this plan. Until every rank has loaded
+    all there is to load nothing in it changes: a resume that fails, or is refused, leaves it as it was."""
+    parts.ranks.gather(None)
+    records.write_plan(parts.plan)
+    records.cut_back(progress.state.step if checkpoint else -1)
+    if parts.ranks.is_first:
+        forget_checkpoints(parts.run_dir, progress.state.step)
+    recall_evaluations(progress, records)
 
 
 def started(parts: Parts, progress: Progress) -> RunStarted:

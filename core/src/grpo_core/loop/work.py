@@ -20,14 +20,16 @@ from grpo_core.reward.workers import available_cores
 __all__ = ["work"]
 
 
-def work(path: Path, place: Place | None, *, allow_changes: bool = False) -> int:
+def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, allow_changes: bool = False) -> int:
     """Take part in the run in folder `path`, which begins, or goes on from its newest checkpoint; gives the exit code.
 
-    `place` says which process this is; None: the only one. Only rank 0 looks into the folder for the plan.
+    `place` says which process this is; None: the only one. Only rank 0 looks for the plan, in `plan_folder` where the
+    run is to follow another one than it did.
     """
 
     def opening() -> Opening:
         plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
+        plan = LaunchPlan.read(plan_folder) if plan_folder else plan
         return Opening(
             wait_limit_s=plan.recipe.run.wait_limit_s,
             run=str(run_dir.resolve()),

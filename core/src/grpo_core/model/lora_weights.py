@@ -72,6 +72,8 @@ def write_adapter(model: Any, directory: Path | None, base: str, whole: Whole = 
     if directory is None:
         return
     directory.mkdir(parents=True, exist_ok=True)
+    if isinstance(config.target_modules, set):  # peft would write it in an order that differs from process to process
+        config.target_modules = sorted(config.target_modules)
     config.save_pretrained(directory)
     save_file(plain, directory / "adapter_model.safetensors", metadata={"format": "pt"})
 

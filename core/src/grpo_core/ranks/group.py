@@ -110,7 +110,7 @@ class Group:
         with self.stage("start"), self._translated():
             dist.init_process_group(
                 _backend(self.local_rank),
-                store=dist.PrefixStore("group", self._store.inner),  # type: ignore[attr-defined]
+                store=dist.PrefixStore("group", self._store.inner),
                 rank=self.rank,
                 world_size=self.world_size,
                 timeout=limit,

@@ -87,7 +87,7 @@ class _Agent(LocalElasticAgent):
         address, port = str(worker_group.master_addr), int(worker_group.master_port or 0)
         limit = timedelta(seconds=_TELL_LIMIT_S)
         try:
-            inner = dist.TCPStore(address, port, is_master=False, wait_for_workers=False, timeout=limit)  # type: ignore[attr-defined]
+            inner = dist.TCPStore(address, port, is_master=False, wait_for_workers=False, timeout=limit)
             Store(inner).set(death_key(rank), how)
         except (RuntimeError, RankError):
             return  # machine 0 is gone, and with it whoever could have been told

@@ -41,7 +41,7 @@ class Meeting(StaticTCPRendezvous):
         started = time.monotonic()
         if self.rank > 0:
             self._await(started, "machine 0", self._is_there)
-        store = dist.TCPStore(  # type: ignore[attr-defined]
+        store = dist.TCPStore(
             self.master_addr,
             self.master_port,
             self.world_size,

@@ -79,7 +79,7 @@ def open_store(place: Place, *, limit_s: float) -> Store:
     """Connect to the run's store; rank 0 makes it where the launcher does not keep it."""
     try:
         return Store(
-            dist.TCPStore(  # type: ignore[attr-defined]
+            dist.TCPStore(
                 place.master_address,
                 place.master_port,
                 world_size=place.world_size,

@@ -157,8 +157,10 @@ class LaunchPlan(_Part):
     """What was typed, one command a line; for the model card."""
 
     def write(self, run_dir: Path) -> None:
-        """Write plan.json into the run's folder."""
-        (run_dir / PLAN_FILE).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        """Write plan.json into the run's folder; the one before stays whole until this one is."""
+        aside = (run_dir / PLAN_FILE).with_suffix(".partial")
+        aside.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        aside.replace(run_dir / PLAN_FILE)
 
     @classmethod
     def read(cls, run_dir: Path) -> LaunchPlan:

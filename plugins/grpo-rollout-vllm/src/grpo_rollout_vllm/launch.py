@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from grpo_core.backends import ModelSettings
 
 __all__ = ["CPU_ENVIRONMENT", "EXTENSION", "INSTALL_HINT", "server_command", "server_environment"]
 
@@ -33,12 +35,22 @@ the rest of it."""
 _CACHE_OPTIONS = ("--gpu-memory-utilization", "--kv-cache-memory-bytes")
 
 
-def server_command(model: str, *, host: str, port: int, arguments: Sequence[str]) -> list[str]:
+def server_command(model: ModelSettings, *, host: str, port: int, arguments: Sequence[str]) -> list[str]:
     """What to run; `arguments` are added at the end and win."""
     own = _ON_A_CPU if is_cpu_build() else ()
     # Not `vllm serve`: that looks for a distribution named vllm, which the CPU build is not.
     start = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
-    return [*start, "--model", model, "--host", host, "--port", str(port), *_NEEDED, *own, *arguments]
+    return [*start, *_which(model), "--host", host, "--port", str(port), *_NEEDED, *own, *arguments]
+
+
+def _which(model: ModelSettings) -> Iterator[str]:
+    yield from ("--model", model.path)
+    if model.tokenizer is not None:
+        yield from ("--tokenizer", model.tokenizer)
+    if model.revision is not None:
+        yield from ("--revision", model.revision)
+    if model.trust_remote_code:
+        yield "--trust-remote-code"
 
 
 def server_environment(arguments: Sequence[str], given: Mapping[str, str] = os.environ) -> dict[str, str]:

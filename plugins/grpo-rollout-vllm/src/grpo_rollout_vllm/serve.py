@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from grpo_core.api import PluginError, RolloutError
+from grpo_core.backends import ModelSettings
 from grpo_rollout_vllm.launch import INSTALL_HINT, server_command, server_environment
 
 __all__ = ["serve"]
@@ -33,7 +34,7 @@ _THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """All addresses of it, and one of them."""
 
 
-def serve(model: str, *, host: str, port: int, arguments: Sequence[str]) -> int:
+def serve(model: ModelSettings, *, host: str, port: int, arguments: Sequence[str]) -> int:
     """Run a server until it ends or is interrupted; gives its exit code, 0 when it was asked to end."""
     if importlib.util.find_spec("vllm") is None:
         raise PluginError("vLLM is not installed here", hint=INSTALL_HINT)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from packaging.version import InvalidVersion, Version
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed import TCPStore
 
 from grpo_core.api import RolloutError
 from grpo_rollout_vllm.adapter import ADAPTER_NAME, AdapterFiles, has_own_base

@@ -44,7 +44,7 @@ def prepare(device: torch.device, context: BackendContext, *, fp16: bool) -> Any
     if not dist.is_initialized():
         # It stays until the process ends: DeepSpeed keeps groups made of it for the next engine.
         atexit.register(_forget_group)
-        dist.init_process_group(_backend(device), store=dist.HashStore(), rank=0, world_size=1)  # type: ignore[attr-defined]
+        dist.init_process_group(_backend(device), store=dist.HashStore(), rank=0, world_size=1)
     deepspeed.init_distributed(dist_backend=_backend(device), auto_mpi_discovery=False, verbose=False)
     return deepspeed
 

@@ -17,6 +17,7 @@ from grpo_rewards_code.problem.types import Check, Raises, Shell, Test, TestsErr
 
 __all__ = ["raising"]
 
+_RAISED = "_raised_"
 _RUN = """\
 _raised_ = None
 try:
@@ -46,9 +47,9 @@ def raising(call: ast.Call, body: Sequence[ast.stmt], scope: Scope) -> Split | N
     setup, imports = scope.setup(module, beside=True)
     block = textwrap.indent("\n".join(map(ast.unparse, body)), "    ")
     before = _RUN.format(body=block)
-    run = ExpressionRun(expression="_raised_", setup=f"{setup}\n{before}")
+    run = ExpressionRun(expression=_RAISED, setup=f"{setup}\n{before}")
     test = Test(runs=(run,), check=_check(kinds, pattern, scope), repeats=scope.repeats(module))
-    return Split(test=test, imports=imports, parts=(scope.part(before),), scope=scope, before=before)
+    return Split(test=test, imports=imports, parts=(scope.part(before),), scope=scope, before=before, value=_RAISED)
 
 
 def _check(kinds: tuple[str, ...], pattern: ast.expr | None, scope: Scope) -> Check:

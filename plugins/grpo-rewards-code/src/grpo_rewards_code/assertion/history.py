@@ -60,11 +60,10 @@ class _Replay:
         runs: list[ExpressionRun] = []
         calls = 0
         for index, part in enumerate(self._split.parts):
-            expression = self._split.test.runs[index].expression  # type: ignore[union-attr]
             kept = self._before(part, index)
             calls = sum(line.is_ours for line in kept)
             setup = "\n".join([*(line.source for line in kept), self._split.before])
-            runs.append(ExpressionRun(expression=expression, setup=setup))
+            runs.append(ExpressionRun(expression=self._split.value or part.source, setup=setup))
         return (tuple(runs), calls) if calls else ((), 0)
 
     def _before(self, part: Line, index: int) -> list[Line]:

@@ -22,4 +22,6 @@ class Split:
     scope: Scope
     """What it sees."""
     before: str = ""
-    """Statements of its own that come before the expression."""
+    """Statements of its own that come before what is evaluated."""
+    value: str | None = None
+    """The expression that is evaluated; None: each part is one."""
