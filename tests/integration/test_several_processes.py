@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,8 @@ EVERYTHING = (
     *("--set", "trainer.minibatches=3", "--set", "objective.top_entropy_share=0.5"),
     *("--set", "objective.mask_truncated=true", "--set", "trainer.micro_batch_tokens=60"),
 )
+DEATH = r"rank {} died in 'rollout' \(signal 9\) while rank {} (waited for it in 'gather'|was in 'rollout')"
+"""Which of the two the other one did depends on who was faster."""
 REWARDS = """
 import os, pathlib, signal, time
 
@@ -186,8 +189,8 @@ def test_a_run_of_two_processes_goes_on_as_one(place: Path) -> None:
 @pytest.mark.parametrize(
     ("reward", "message"),
     [
-        ("dies", "rank 1 died in 'rollout' (signal 9) while rank 0 waited for it in 'gather'"),
-        ("dies_first", "rank 0 died in 'rollout' (signal 9) while rank 1 waited for it in 'gather'"),
+        ("dies", DEATH.format(1, 0)),
+        ("dies_first", DEATH.format(0, 1)),
         ("blocks", "rank 0 waited 5 s in 'gather' for rank 1, which has been in 'rollout' since "),
     ],
 )
@@ -197,7 +200,7 @@ def test_a_rank_that_dies_or_blocks_ends_the_run_with_its_name(place: Path, rewa
     printed, _ = process.communicate(timeout=600)
     assert process.returncode == 4, printed
     assert printed.count("error: ") == 1
-    assert message in printed
+    assert re.search(message, printed)
     assert "Traceback" not in printed
     assert gone(place / "run")
     assert [row["step"] for row in metrics_of(place / "run")] == [1]

@@ -47,8 +47,8 @@ def _apart(step: int, mean: float, largest: float, where: str, max_gap_nats: flo
         f"step {step}: the trainer gives the sampled tokens other log-probabilities than the rollout engine did: "
         f"{mean:.3g} nats a token on average, {largest:.3g} at most,{where} where {max_gap_nats:g} are allowed "
         "(rollout.max_gap_nats)",
-        hint="the engine's weights are stale, its chat template or tokenizer differs, or its log-probabilities are "
-        "shifted or in another space than it declares",
+        hint="the engine's weights are stale, its chat template or tokenizer differs, it computes in another "
+        "precision than the trainer, or its log-probabilities are shifted or in another space than it declares",
     )
 
 
