@@ -41,11 +41,11 @@ class ThreadRanks:
 
     def gather(self, value: Value) -> list[Value]:
         self.waits.append(self._stage)
-        self._table.barrier.wait(20)
+        self._table.barrier.wait(120)
         self._table.said[self.rank] = value
-        self._table.barrier.wait(20)
+        self._table.barrier.wait(120)
         found = [self._table.said[rank] for rank in range(self.world_size)]
-        self._table.barrier.wait(20)
+        self._table.barrier.wait(120)
         return found
 
     def collect(self, value: Value) -> list[Value]:

@@ -37,7 +37,7 @@ def test_settling_waits_until_nothing_is_drawn() -> None:
     go, drawn = threading.Event(), list[str]()
 
     def slow(requests: Sequence[RolloutRequest]) -> Sequence[RolloutGroup]:
-        go.wait(20)
+        go.wait(120)
         drawn.append("done")
         return answers(requests)
 

