@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
@@ -39,8 +39,32 @@ def as_region(value: Value) -> tuple[Piece, ...] | None:
 
 
 def same_region(one: Sequence[Piece], other: Sequence[Piece]) -> bool:
-    """Whether the pieces are the same, in any order."""
-    return len(one) == len(other) and all(any(_same_piece(p, q) for q in other) for p in one)
+    """Whether the pieces make the same set, in any order and however it is cut: [1, 2] and (2, 3) are [1, 3)."""
+    first, second = _joined(one), _joined(other)
+    return len(first) == len(second) and all(any(_same_piece(p, q) for q in second) for p in first)
+
+
+def _joined(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """The same set in as few pieces as it has; as it is where an end is no number."""
+    if not all(end.is_extended_real for piece in pieces for end in (piece.low, piece.high)):
+        return pieces
+    found: list[Piece] = []
+    for piece in sorted(pieces, key=lambda piece: (_order(piece.low), not piece.low_closed)):
+        last = found[-1] if found else None
+        if last is None or not _touch(last, piece):
+            found.append(piece)
+        elif same_trees(last.high, piece.high):
+            found[-1] = replace(last, high_closed=last.high_closed or piece.high_closed)
+        elif _order(piece.high) > _order(last.high):
+            found[-1] = replace(last, high=piece.high, high_closed=piece.high_closed)
+    return found
+
+
+def _touch(left: Piece, right: Piece) -> bool:
+    """Whether nothing lies between a piece and one that does not begin before it."""
+    if same_trees(left.high, right.low):
+        return left.high_closed or right.low_closed
+    return _order(right.low) < _order(left.high)
 
 
 def _region(value: Value) -> tuple[Piece, ...] | None:
