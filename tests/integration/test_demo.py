@@ -1,6 +1,6 @@
-"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, for other seeds too.
+"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, with another seed than its own.
 
-Of its own seed, 0, .ci/run asks the same of `make demo` itself.
+Of that, 0, .ci/run asks the same of `make demo` itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from tests.integration.runs import grpoctl, metrics_of
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", ["1", "2"])
-def test_the_default_recipe_learns_countdown(tmp_path: Path, seed: str) -> None:
-    done = grpoctl(tmp_path, "train", "--recipe", "countdown-tiny", "--seed", seed, "--output", "run")
+def test_the_default_recipe_learns_countdown(tmp_path: Path) -> None:
+    done = grpoctl(tmp_path, "train", "--recipe", "countdown-tiny", "--seed", "1", "--output", "run")
     accuracies = [row["eval/accuracy"] for row in metrics_of(tmp_path / "run") if "eval/accuracy" in row]
     first, last = float(str(accuracies[0])), float(str(accuracies[-1]))
     assert metrics_of(tmp_path / "run")[0]["eval/prompts"] == 512

@@ -105,10 +105,9 @@ def test_a_few_steps_of_the_recipe_run(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", ["0", "1"])
-def test_the_recipe_learns_both_tasks(tmp_path: Path, seed: str) -> None:
+def test_the_recipe_learns_both_tasks(tmp_path: Path) -> None:
     """On held-out rows of each task the reward rises by more than twice its standard error."""
-    grpoctl(tmp_path, "train", "--recipe", "multitask-math-code", "--seed", seed, "--output", "run")
+    grpoctl(tmp_path, "train", "--recipe", "multitask-math-code", "--output", "run")
     evaluations = [row for row in metrics_of(tmp_path / "run") if "eval/accuracy" in row]
     first, last = evaluations[0], evaluations[-1]
     for task in ("math", "code"):
