@@ -1,6 +1,6 @@
-"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, with another seed than its own.
+"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, with another seed too.
 
-Of that, 0, .ci/run asks the same of `make demo` itself.
+Of its own, 0, .ci/run asks the same of `make demo` itself.
 """
 
 from __future__ import annotations
