@@ -1,4 +1,4 @@
-"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, with another seed too.
+"""The demo learns: from at least 0.10 greedy accuracy on 512 held-out problems, by at least 0.15, for another seed too.
 
 Of its own, 0, .ci/run asks the same of `make demo` itself.
 """
