@@ -67,9 +67,13 @@ def moments(trainer: DeepSpeedTrainer) -> dict[str, Tensor]:
     if engine.zero_optimization_stage() in (1, 2):  # DeepSpeed links them once, to those that exist at that time
         engine.optimizer._hp_optimizer_states_linked = False
         engine.optimizer._lazy_init_hp_params_optimizer_state()
+    masters = {}
+    if engine.zero_optimization_stage() == 0 and (engine.bfloat16_enabled() or engine.fp16_enabled()):
+        for halves, whole in zip(engine.optimizer.fp16_groups, engine.optimizer.fp32_groups, strict=True):
+            masters |= dict(zip(halves, whole, strict=True))
     for name, weight in trainer._policy.model.named_parameters():
         if weight.requires_grad and engine.zero_optimization_stage() == 0:
-            found[name] = engine.optimizer.state[weight]["exp_avg"].clone()
+            found[name] = engine.optimizer.state[masters.get(weight, weight)]["exp_avg"].clone()
         elif weight.requires_grad:
             found[name] = safe_get_full_optimizer_state(weight, "exp_avg").clone()
     return found

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
 RUNS = {
     "stage 0": {"options": {"stage": 0}},
+    "stage 0 bf16": {"options": {"stage": 0}, "precision": "bf16"},
     "stage 1": {"options": {"stage": 1}},
     "stage 2 bf16": {"options": {"stage": 2}, "precision": "bf16"},
     "stage 3 bf16": {"options": {"stage": 3}, "precision": "bf16"},
@@ -25,7 +26,7 @@ RUNS = {
     "stage 2 decay": {"options": {"stage": 2}, "weight_decay": 0.1},
 }
 
-ELSEWHERE = ("stage 0", "stage 1", "stage 2 decay", "stage 3 LoRA")
+ELSEWHERE = ("stage 0", "stage 0 bf16", "stage 1", "stage 2 decay", "stage 3 LoRA")
 
 
 @pytest.fixture(scope="module")

@@ -150,9 +150,14 @@ def test_all_contradictions_are_told_together() -> None:
     assert "the recipe has 3 problems" in message
 
 
-@pytest.mark.parametrize(("more", "kind"), [({"fp16": True}, "fp16"), ({"trainer": {"precision": "bf16"}}, "bf16")])
-def test_stage_0_is_for_fp32_alone(more: dict[str, Any], kind: str) -> None:
-    assert f"without ZeRO, DeepSpeed adds gradients up in {kind} and loses small ones" in refusal({}, stage=0, **more)
+@pytest.mark.parametrize(
+    ("more", "kind"), [({}, "fp32"), ({"fp16": True}, "fp16"), ({"trainer": {"precision": "bf16"}}, "bf16")]
+)
+def test_in_stage_0_deepspeed_is_told_the_type_of_the_weights_and_the_trainer_sums_in_fp32(
+    more: dict[str, Any], kind: str
+) -> None:
+    assert made(stage=0, **more)["data_types"] == {"grad_accum_dtype": kind}
+    assert made(stage=1, **more)["data_types"] == {"grad_accum_dtype": "fp32"}
 
 
 def test_fp16_and_bf16_exclude_each_other() -> None:

@@ -103,7 +103,7 @@ def _ours(options: Choices, settings: TrainerSettings) -> dict[str, Any]:
         zero["offload_optimizer"] = {"device": "cpu"}
     if options.offload_parameters:
         zero["offload_param"] = {"device": "cpu"}
-    is_half = options.fp16 or settings.precision == "bf16"
+    kind = "fp16" if options.fp16 else settings.precision
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": SEVERAL,
@@ -114,7 +114,8 @@ def _ours(options: Choices, settings: TrainerSettings) -> dict[str, Any]:
         "zero_optimization": zero,
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
-        **({"data_types": {"grad_accum_dtype": "fp32"}} if is_half else {}),
+        # Without ZeRO it takes none but that of the weights, and the trainer sees to fp32.
+        "data_types": {"grad_accum_dtype": "fp32" if options.zero_stage else kind},
     }
 
 
@@ -122,10 +123,6 @@ def _impossible(options: Choices, settings: TrainerSettings) -> Iterator[Problem
     if options.fp16 and settings.precision == "bf16":
         message = "weights cannot be fp16 and bf16; set trainer.precision to fp32, or fp16 to false"
         yield Problem(path="trainer.options.fp16", message=message)
-    if options.zero_stage == 0 and (options.fp16 or settings.precision == "bf16"):
-        kind = "fp16" if options.fp16 else "bf16"
-        message = f"without ZeRO, DeepSpeed adds gradients up in {kind} and loses small ones; use stage 1"
-        yield Problem(path="trainer.options.stage", message=message)
 
 
 def _contradictions(given: Mapping[str, Any], options: Choices, settings: TrainerSettings) -> Iterator[Problem]:

@@ -29,12 +29,17 @@ __all__ = ["Engine", "make_engine", "make_reference", "plain_head", "whole", "wh
 class Engine:
     """The policy, its gradients and its optimiser. Every method is called on all ranks together."""
 
-    def __init__(self, engine: Any, adamw: Any, settings: TrainerSettings, *, world_size: int) -> None:
+    def __init__(
+        self, engine: Any, adamw: Any, trained: list[nn.Parameter], settings: TrainerSettings, *, world_size: int
+    ) -> None:
         self.deepspeed = engine
-        self._adamw = adamw
+        self._adamw, self._trained = adamw, trained
         self._max_grad_norm = settings.max_grad_norm
         self._world_size = world_size
         self._stage = int(engine.zero_optimization_stage())
+        self._raise_scale = _raising_later(engine.optimizer) if engine.fp16_enabled() else None
+        if self._stage == 0:
+            _sum_in_fp32(trained)
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         """The policy's forward."""
@@ -47,7 +52,7 @@ class Engine:
     def backward(self, loss: Tensor, is_last: bool) -> None:
         """Add the gradient of a micro-batch; with the last one of the update they are summed over ranks."""
         self.deepspeed.set_gradient_accumulation_boundary(is_last)
-        self.deepspeed.backward(loss * self._world_size, scale_wrt_gas=False)
+        self.deepspeed.backward(loss * self._world_size * self._own_scale, scale_wrt_gas=False)
 
     def step(self, rate: float, *, withheld: bool) -> float:
         """Clip, step and free the gradients; gives their norm before clipping, which is not finite where nothing was
@@ -57,9 +62,11 @@ class Engine:
         norm = self._clip() if self._stage == 0 else None
         self._adamw.withheld = withheld or (norm is not None and not norm.isfinite())
         self.deepspeed.step()
-        if norm is None:
-            norm = torch.as_tensor(self.deepspeed.get_global_grad_norm())
-        return norm.item() if self.deepspeed.was_step_applied() else float("nan")
+        if not self.deepspeed.was_step_applied():
+            return float("nan")
+        if self._raise_scale is not None:
+            self._raise_scale()
+        return torch.as_tensor(self.deepspeed.get_global_grad_norm() if norm is None else norm).item()
 
     @property
     def can_scale_down(self) -> bool:
@@ -76,12 +83,17 @@ class Engine:
         """Take the hooks off the module."""
         self.deepspeed.destroy()
 
+    @property
+    def _own_scale(self) -> float:
+        """What losses are multiplied by here; DeepSpeed does it where it spreads anything."""
+        return float(getattr(self.deepspeed.optimizer, "loss_scale", 1.0)) if self._stage == 0 else 1.0
+
     def _clip(self) -> Tensor:
-        weights = [weight for group in self._adamw.param_groups for weight in group["params"]]
-        norm = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+        """Clip gradients that are still scaled; gives their norm without the scale."""
+        norm = nn.utils.get_total_norm([weight.grad for weight in self._trained if weight.grad is not None])
         if self._max_grad_norm is not None:
-            nn.utils.clip_grads_with_norm_(weights, self._max_grad_norm, norm)
-        return norm
+            nn.utils.clip_grads_with_norm_(self._trained, self._max_grad_norm * self._own_scale, norm)
+        return norm / self._own_scale
 
 
 def make_engine(
@@ -91,12 +103,13 @@ def make_engine(
     with _naming_keys():
         _spread(deepspeed, policy, config)
     adamw = make_adamw(policy.parameters(), settings, on_cpu=on_cpu)
+    adamw.withheld = True  # of a step with gradients of 0, by which one of its optimisers makes room for moments
     trained = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     # One of its optimisers prints how much memory is used, each time it looks.
     with _naming_keys(), redirect_stdout(io.StringIO()):
         engine, *_ = deepspeed.initialize(model=policy, model_parameters=trained, optimizer=adamw, config=config)
     _keep_head_gathered(deepspeed, policy, config)
-    return Engine(engine, adamw, settings, world_size=deepspeed.comm.get_world_size())
+    return Engine(engine, adamw, trained, settings, world_size=deepspeed.comm.get_world_size())
 
 
 def make_reference(deepspeed: Any, policy: PolicyModule, config: Mapping[str, Any]) -> Any:
@@ -143,6 +156,28 @@ def whole_together(weights: Iterable[nn.Parameter]) -> Iterator[None]:
 
     with deepspeed.zero.GatheredParameters(spread):
         yield
+
+
+def _sum_in_fp32(trained: list[nn.Parameter]) -> None:
+    """Let autograd add up gradients in fp32, whatever the weights are in."""
+    for weight in trained:
+        weight.grad = None  # DeepSpeed starts with zeros in the type of the weights
+        weight.grad_dtype = torch.float32
+
+
+def _raising_later(optimizer: Any) -> Callable[[], None]:
+    """Keep an optimiser from raising its loss scale within a step; gives what raises it afterwards.
+
+    DeepSpeed 0.19 raises the scale when it has seen that nothing overflowed, and then divides the gradients by it: in
+    such a step they would be half of what they are."""
+    update = optimizer._update_scale
+
+    def lower(has_overflow: bool = False) -> None:
+        if has_overflow:
+            update(True)
+
+    optimizer._update_scale = lower
+    return lambda: update(False)
 
 
 @contextmanager

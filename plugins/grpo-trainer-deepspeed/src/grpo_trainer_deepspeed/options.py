@@ -78,10 +78,13 @@ class DeepSpeedOptions(BaseModel):
         yield from ((problem.path, problem.message) for problem in problems(self, recipe.trainer))
 
     def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
-        """What one of `ranks` keeps of each kind of a GPU's memory, for core's estimate."""
+        """What one of `ranks` keeps of each kind of a GPU's memory, for core's estimate; `value_bytes` are those of a
+        weight."""
         stage, share = self.zero_stage, 1.0 / ranks
         spread = ("masters", "optimiser"), ("gradients",), ("weights", "reference")
         shares = {name: share for names in spread[:stage] for name in names}
+        if stage == 0 and value_bytes < 4:  # summed in fp32 as they come, with no sum in the type of the weights beside
+            shares["gradients"] = 4 / (4 + value_bytes)
         if self.offload_optimizer:
             shares |= {"masters": 0.0, "optimiser": 0.0}
         if self.offload_parameters:
