@@ -34,16 +34,17 @@ def grpo_rollout_backends():
         summary="Misses an update",
         target=f"{__file__}:make",
         options="grpo_core.rollout.options:TransformersRolloutOptions",
-        capabilities=frozenset({"weights:stream"}),
+        capabilities=frozenset({"weights:stream", "overlaps"}),
     )
 '''
 
 
-def arguments(folder: Path, *, missed: int) -> list[str]:
+def arguments(folder: Path, *more: str, missed: int) -> list[str]:
     make_workplace(folder)
     (folder / "engine.py").write_text(ENGINE.replace("MISSED", str(missed)), encoding="utf-8")
     limit = ("--set", "rollout.max_gap_nats=0.001")
-    return train_arguments("run", "--plugin", "engine.py", "--rollout", "forgetful", *limit, "--save-steps", "1")
+    engine = ("--plugin", "engine.py", "--rollout", "forgetful")
+    return train_arguments("run", *engine, *limit, "--save-steps", "1", *more)
 
 
 def test_a_missed_update_stops_the_run_before_anything_is_saved_of_it(tmp_path: Path) -> None:
@@ -57,6 +58,12 @@ def test_a_missed_update_stops_the_run_before_anything_is_saved_of_it(tmp_path: 
         "step-000001",
         "step-000002",
     ]
+
+
+def test_one_step_ahead_it_is_found_before_anything_is_drawn_with_it(tmp_path: Path) -> None:
+    ran = grpoctl(tmp_path, *arguments(tmp_path, "--set", "rollout.max_staleness=1", missed=2), code=4)
+    assert "step 3: the trainer gives the sampled tokens other log-probabilities" in ran.stderr
+    assert [row["step"] for row in metrics_of(tmp_path / "run")][-1] == 2
 
 
 def test_without_a_missed_update_the_same_run_goes_to_its_end(tmp_path: Path) -> None:

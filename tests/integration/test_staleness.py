@@ -61,6 +61,15 @@ def test_the_importance_weights_are_those_of_the_recorded_log_probabilities(plac
     assert min(gaps[1:]) > 1e-3  # an update between them
 
 
+def test_engine_and_trainer_are_compared_with_the_same_weights_before_every_step_that_follows(place: Path) -> None:
+    grpoctl(place, *arguments("ahead"))
+    grpoctl(place, *arguments("now", staleness=0))
+    *before, last = metrics_of(place / "ahead")
+    assert all(float(str(row["sampler/fresh_gap_max"])) < 1e-4 for row in before)
+    assert "sampler/fresh_gap_max" not in last  # nothing is drawn after it
+    assert "sampler/fresh_gap_max" not in metrics_of(place / "now")[0]
+
+
 def test_a_resumed_run_loses_no_step(place: Path) -> None:
     grpoctl(place, *arguments("whole", "--save-steps", "2"))
     checkpoint = place / "whole" / "checkpoints" / "step-000002"

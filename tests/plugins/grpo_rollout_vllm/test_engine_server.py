@@ -87,6 +87,7 @@ def test_a_step_ahead_generates_while_the_trainer_updates(server: RealServer, pl
     rows = metrics_of(place / "ahead")
     assert [row["sampler/staleness_max"] for row in rows] == [0.0, 1.0, 1.0, 1.0]
     assert float(str(rows[0]["sampler/gap_max"])) < FP32_GAP_NATS
+    assert all(float(str(row["sampler/fresh_gap_max"])) < FP32_GAP_NATS for row in rows[:-1])
     first = [row["completion"] for row in completions_of(place / "ahead") if row["step"] == 1]
     assert first == [row["completion"] for row in completions_of(place / "server") if row["step"] == 1]
 

@@ -22,7 +22,15 @@ from grpo_core.objective.loss import acts_without_advantage
 from grpo_core.recipe.schema import Recipe
 from grpo_core.types import LogprobSpace, ScoredGroup, TokenStats, TrainBatch, TrainGroup, TrainMember
 
-__all__ = ["Share", "attach_logprobs", "penalised_totals", "take_share", "updates_of", "with_advantages"]
+__all__ = [
+    "Share",
+    "attach_logprobs",
+    "penalised_totals",
+    "take_share",
+    "trained_space",
+    "updates_of",
+    "with_advantages",
+]
 
 _UPDATE_COST = 3
 """Of a token in an update, forward and backward, where a pass for its log-probability costs 1."""
@@ -52,7 +60,7 @@ def take_share(parts: Parts, known: Known, scored: Mapping[Piece, ScoredGroup], 
         groups=move(parts.ranks, groups, known.shares, shares),
         step=step,
         temperature=recipe.rollout.temperature,
-        logprob_space=_trained_space(recipe, known.logprob_space),
+        logprob_space=trained_space(recipe, known.logprob_space),
         sequences=0,
         tokens=0,
         max_completion_tokens=recipe.rollout.max_completion_tokens,
@@ -84,7 +92,7 @@ def _in_loss(recipe: Recipe, facts: Facts) -> list[bool]:
     ]
 
 
-def _trained_space(recipe: Recipe, space: LogprobSpace) -> LogprobSpace:
+def trained_space(recipe: Recipe, space: LogprobSpace) -> LogprobSpace:
     """The space of the engine's log-probabilities, which the trainer must be able to compute too."""
     if space != "processed":
         return space

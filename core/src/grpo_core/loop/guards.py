@@ -12,8 +12,11 @@ from grpo_core.types import ScoredGroup, StepReport, TokenStats, TrainBatch
 __all__ = ["ZeroRewardGuard", "check_finite", "check_gap_of", "check_sampler_gap"]
 
 
-def check_sampler_gap(batch: TrainBatch, stats: TokenStats, max_gap_nats: float, ranks: Ranks = ALONE) -> None:
-    """Compare the trainer's log-probabilities with the engine's for the same tokens of all ranks, before any update.
+def check_sampler_gap(
+    batch: TrainBatch, stats: TokenStats, max_gap_nats: float, ranks: Ranks = ALONE
+) -> tuple[float, float]:
+    """Compare the trainer's log-probabilities with the engine's for the same tokens of all ranks, before any update;
+    gives the mean and the largest difference in nats.
 
     Raises `RolloutError` with the numbers when they are further apart than `max_gap_nats`, a token on average: they
     cannot come from the same weights and tokens then.
@@ -30,11 +33,12 @@ def check_sampler_gap(batch: TrainBatch, stats: TokenStats, max_gap_nats: float,
     mean, largest = math.fsum(total for total, _, _ in everyones) / tokens, max(most for _, most, _ in everyones)
     if not mean <= max_gap_nats:
         raise _apart(batch.step, mean, largest, f" over {tokens} tokens", max_gap_nats)
+    return mean, largest
 
 
 def check_gap_of(report: StepReport, max_gap_nats: float) -> None:
     """The same for a step that was made, by its metrics: an engine can miss an update in the middle of a run. A step of
-    completions that are meant to be of older weights tells nothing."""
+    completions that are meant to be of older weights tells nothing; `fresh.py` compares there."""
     if report.metrics.get("sampler/staleness_max"):
         return
     mean, largest = report.metrics.get("sampler/gap_mean"), report.metrics.get("sampler/gap_max")

@@ -46,11 +46,8 @@ def completion_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float]:
 
 
 def staleness(scored: Sequence[ScoredGroup], version: int) -> dict[str, float]:
-    """How many updates behind the weights of the completions are, where these are drawn ahead; empty elsewhere than on
-    rank 0, which has them."""
+    """How many updates behind the weights of the completions are, where these are drawn ahead."""
     behind = [version - completion.policy_version for one in scored for completion in one.group.completions]
-    if not behind:
-        return {}
     return {"sampler/staleness_mean": statistics.fmean(behind), "sampler/staleness_max": float(max(behind))}
 
 

@@ -17,6 +17,7 @@ from grpo_core.loop import batches, metrics
 from grpo_core.loop.ahead import Asked
 from grpo_core.loop.batches import Share
 from grpo_core.loop.facts import Known, learn
+from grpo_core.loop.fresh import check_fresh
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate, step_requests
 from grpo_core.loop.scores import bring_together, part_of, score
@@ -46,7 +47,7 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     `check_gap` compares trainer and engine before anything is updated: asked for on the first step of a process.
     """
     clock = Clock(parts.ranks)
-    asked, groups = draw(parts, step, total_steps, version, clock)
+    asked, groups, fresh = draw(parts, step, total_steps, version, clock)
     requests = asked.requests
     mine = score(parts, requests, asked.mine, groups, moment_of(parts, step, total_steps), clock)
     with clock("gather"):
@@ -61,30 +62,35 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     with clock("update"):
         updates = [parts.trainer.update(part) for part in batches.updates_of(parts.plan.recipe, known, share)]
     report = make_report(parts, step, total_steps, scored, estimated, updates, clock)
-    if parts.ahead is not None:
-        report = replace(report, metrics={**report.metrics, **metrics.staleness(scored, version)})
+    if parts.ahead is not None and parts.ranks.is_first:
+        report = replace(report, metrics={**report.metrics, **metrics.staleness(scored, version), **fresh})
     return StepResult(report=report, version=version + len(updates), data=asked.data)
 
 
-def draw(parts: Parts, step: int, total_steps: int, version: int, clock: Clock) -> tuple[Asked, Iterable[RolloutGroup]]:
+def draw(
+    parts: Parts, step: int, total_steps: int, version: int, clock: Clock
+) -> tuple[Asked, Iterable[RolloutGroup], Mapping[str, float]]:
     """What the step asks, and the groups: as they come, with the newest weights; or, drawn ahead, all of them, while
-    those of the next step are on their way."""
+    those of the next step are on their way, and how far engine and trainer are apart for these."""
     if parts.ahead is None:
         with clock("weights"):
             parts.weights.to(version)
         asked = ask(parts, step)
-        return asked, generate(parts.rollout, list(asked.mine.values()))
+        return asked, generate(parts.rollout, list(asked.mine.values())), {}
     if not parts.ahead.has_begun(step):
         with clock("weights"):
             parts.weights.to(version)
         parts.ahead.begin(step, ask(parts, step))
     with clock("rollout"):
         asked, groups = parts.ahead.take(step)
+    if step == total_steps:
+        return asked, groups, {}
+    following = ask(parts, step + 1)
     with clock("weights"):
         parts.weights.to(version)
-    if step < total_steps:
-        parts.ahead.begin(step + 1, ask(parts, step + 1))
-    return asked, groups
+        fresh = check_fresh(parts, following, step=step)
+    parts.ahead.begin(step + 1, following)
+    return asked, groups, fresh
 
 
 def ask(parts: Parts, step: int) -> Asked:

@@ -184,6 +184,13 @@ CHARTS: tuple[Chart, ...] = (
         "sampler/gap_mean = mean",
         "sampler/gap_max = largest",
     ),
+    _chart(
+        _SAMPLER,
+        "Gap with the same weights",
+        "the same, of a few tokens drawn with the newest weights",
+        "sampler/fresh_gap_mean = mean",
+        "sampler/fresh_gap_max = largest",
+    ),
     _chart(_SAMPLER, "Divergence", "of the sampler from the trainer, nats", "sampler/kl = KL"),
     _chart(
         _SAMPLER,

@@ -1,0 +1,61 @@
+"""Whether the engine computes with the weights that it has just been given, where a step's own completions cannot tell.
+
+Completions that are drawn ahead are of older weights than the trainer's, so their log-probabilities differ from the
+trainer's by what was learnt since. A fingerprint says which weights arrived, not which ones are computed with. So
+before a step is drawn ahead, the engine draws the first tokens of a few of its prompts, and the trainer, which has the
+same weights at that moment, computes them too.
+
+Place in the flow: weights → **fresh** → the next step's rollout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grpo_core.loop.ahead import Asked
+from grpo_core.loop.batches import trained_space
+from grpo_core.loop.guards import check_sampler_gap
+from grpo_core.loop.parts import Parts
+from grpo_core.loop.rollout import generate
+from grpo_core.types import LogprobSpace, RolloutGroup, RolloutRequest, TrainBatch, TrainGroup, TrainMember
+
+__all__ = ["check_fresh"]
+
+_PROMPTS = 4
+"""Of each rank."""
+_TOKENS = 8
+"""Of one completion of each of these."""
+
+
+def check_fresh(parts: Parts, asked: Asked, *, step: int) -> dict[str, float]:
+    """Compare engine and trainer on the beginnings of what is asked next; gives the metrics. Called by all ranks
+    together, while nothing is drawn. Raises `RolloutError` where more than `rollout.max_gap_nats` is between them."""
+    recipe = parts.plan.recipe
+    groups = list(generate(parts.rollout, [_beginning(request) for request in list(asked.mine.values())[:_PROMPTS]]))
+    spaces = set[LogprobSpace]().union(*parts.ranks.gather({group.logprob_space for group in groups}))
+    batch = TrainBatch(
+        groups=tuple(_group(group) for group in groups),
+        step=step,
+        temperature=recipe.rollout.temperature,
+        logprob_space=trained_space(recipe, spaces.pop()),
+        sequences=0,
+        tokens=0,
+        max_completion_tokens=recipe.rollout.max_completion_tokens,
+    )
+    stats = parts.trainer.logprobs(batch, "policy")
+    mean, largest = check_sampler_gap(batch, stats, recipe.rollout.max_gap_nats, parts.ranks)
+    return {"sampler/fresh_gap_mean": mean, "sampler/fresh_gap_max": largest}
+
+
+def _beginning(request: RolloutRequest) -> RolloutRequest:
+    return replace(request, n=1, params=replace(request.params, max_tokens=min(_TOKENS, request.params.max_tokens)))
+
+
+def _group(group: RolloutGroup) -> TrainGroup:
+    members = tuple(
+        TrainMember(
+            token_ids=completion.token_ids, advantage=0.0, sampling_logprobs=completion.sampling_logprobs, in_loss=False
+        )
+        for completion in group.completions
+    )
+    return TrainGroup(prompt_ids=group.request.prompt_ids, images=group.sample.images, members=members)
