@@ -26,7 +26,7 @@ RUNS = {
     "stage 2 decay": {"options": {"stage": 2}, "weight_decay": 0.1},
 }
 
-ELSEWHERE = ("stage 0", "stage 0 bf16", "stage 1", "stage 2 decay", "stage 3 LoRA")
+ELSEWHERE = ("stage 0", "stage 1", "stage 2 decay", "stage 3 LoRA")
 
 
 @pytest.fixture(scope="module")
