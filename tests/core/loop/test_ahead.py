@@ -49,6 +49,15 @@ def test_settling_waits_until_nothing_is_drawn() -> None:
     assert drawn == ["done"]
 
 
+def test_a_run_that_ends_waits_for_what_is_drawn_no_longer_than_its_limit() -> None:
+    go = threading.Event()
+    ahead = Ahead(lambda requests: answers(requests) if go.wait(120) else ())
+    ahead.begin(1, asked(1))
+    ahead.settle(0.0)
+    go.set()
+    assert len(ahead.take(1)[1]) == 1
+
+
 def test_what_a_backend_raises_is_raised_where_it_is_waited_for() -> None:
     def failing(requests: Sequence[RolloutRequest]) -> Sequence[RolloutGroup]:
         raise ZeroDivisionError("in a backend")

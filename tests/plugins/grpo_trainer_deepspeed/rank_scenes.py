@@ -159,6 +159,25 @@ def goes_on(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
         trainer.close()
 
 
+def saves_untrained(ranks: Ranks, model: str, scratch: str) -> None:
+    """Stage 3, saved before the first update."""
+    trainer = make_trainer(Path(model), ranks)
+    into(Path(scratch) / "untrained", ranks, trainer.save)
+    trainer.close()
+
+
+def begins(ranks: Ranks, model: str, scratch: str) -> None:
+    """Trainers on another number of ranks begin with what `saves_untrained` saved."""
+    trainer = make_trainer(Path(model), ranks)
+    before = weights(trainer)
+    trainer.restore(Path(scratch) / "untrained")
+    after = weights(trainer)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+    assert trainer.update(batch).metrics["trainer/grad_norm"] > 0
+    trainer.close()
+
+
 def into(directory: Path, ranks: Ranks, write: Callable[[Path], None]) -> None:
     """Let all ranks write into a folder that rank 0 has made."""
     if ranks.is_first:
@@ -180,7 +199,10 @@ def keep(directory: Path, ranks: Ranks, trainer: DeepSpeedTrainer) -> None:
 def updates(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
     """Two updates for each of the named settings; metrics of the second, moments and weights after it are kept."""
     for name, settings in json.loads(chosen).items():
+        unreached = settings.pop("unreached", False)
         trainer = make_trainer(Path(model), ranks, **settings)
+        if unreached:
+            pass_by_a_weight(trainer._policy.model)
         batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
         trainer.update(batch)
         report = trainer.update(batch)
@@ -193,14 +215,21 @@ def updates(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
         trainer.close()
 
 
+def pass_by_a_weight(model: Any) -> None:
+    """Let the forward of a Qwen3 leave out a norm: its weight has no gradient."""
+    model.model.layers[0].self_attn.q_norm.forward = lambda hidden: hidden
+
+
 def collapses(ranks: Ranks, model: str, scratch: str, chosen: str) -> None:
-    """An update that is not finite on one rank is a collapse on all, leaves the weights, and another one follows."""
+    """An update that is not finite on one rank is a collapse on all, leaves the weights, and another one follows. The
+    settings may hold the `advantage` that breaks it."""
     for name, settings in json.loads(chosen).items():
+        advantage = settings.pop("advantage", float("nan"))
         trainer = make_trainer(Path(model), ranks, **settings)
         batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
         trainer.update(batch)
         before = weights(trainer)
-        broken = with_advantage(batch, float("nan")) if ranks.rank == ranks.world_size - 1 else batch
+        broken = with_advantage(batch, advantage) if ranks.rank == ranks.world_size - 1 else batch
         try:
             trainer.update(broken)
         except Collapse as error:

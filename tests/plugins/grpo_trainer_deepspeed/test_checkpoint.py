@@ -92,3 +92,9 @@ def test_three_ranks_restore_what_two_saved_and_make_the_same_update(name: str, 
             assert one.keys() == other.keys()
             for weight in one:
                 torch.testing.assert_close(other[weight], one[weight], rtol=0.0, atol=tolerance)
+
+
+@pytest.mark.slow
+def test_three_ranks_begin_with_what_two_saved_before_the_first_update(folder: Path, tmp_path: Path) -> None:
+    run_scene("saves_untrained", folder, tmp_path)
+    run_scene("begins", folder, tmp_path, count=3)

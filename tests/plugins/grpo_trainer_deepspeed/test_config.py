@@ -61,7 +61,7 @@ def test_the_usual_json_is_taken_and_auto_is_left_to_the_recipe() -> None:
     assert config["zero_optimization"] == {"stage": 3, "overlap_comm": True, "stage3_max_live_parameters": 1e9}
     assert config["bf16"]["enabled"] is True
     assert config["wall_clock_breakdown"] is False
-    assert "auto" not in str(config)
+    assert "'auto'" not in str(config)
     assert "optimizer" not in config
     assert "scheduler" not in config
     assert "train_batch_size" not in config
@@ -139,6 +139,25 @@ def test_offload_to_another_place_than_the_option_says_is_refused() -> None:
 def test_sums_of_gradients_are_fp32_whatever_a_json_says() -> None:
     message = refusal({"data_types": {"grad_accum_dtype": "bf16"}}, trainer={"precision": "bf16"})
     assert "data_types.grad_accum_dtype: it is 'bf16', and this trainer says 'fp32'" in message
+
+
+def test_in_stage_0_a_json_may_say_the_same_of_sums() -> None:
+    config = made({"data_types": {"grad_accum_dtype": "fp32"}}, stage=0, trainer={"precision": "bf16"})
+    assert config["data_types"] == {"grad_accum_dtype": "bf16"}  # what DeepSpeed takes there; the trainer sums
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ("torch_autocast", "enabled"),
+        ("fp16", "auto_cast"),
+        ("fp16", "fp16_master_weights_and_grads"),
+        ("bf16", "bf16_master_weights_and_grads"),
+        ("bf16", "bf16_optimizer_states"),
+    ],
+)
+def test_other_precisions_than_the_recipes_are_contradictions(section: str, key: str) -> None:
+    assert f"{section}.{key}: it is True, and this trainer says False" in refusal({section: {key: True}})
 
 
 def test_in_stage_0_a_json_may_repeat_the_norm_that_the_trainer_clips_to() -> None:

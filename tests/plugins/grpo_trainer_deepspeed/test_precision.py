@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.core.trainer.batches import make_batch, make_trainer
+from tests.plugins.grpo_trainer_deepspeed.rank_scenes import pass_by_a_weight
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
 from tests.tiny_models import make_model_folder
 
@@ -35,7 +37,13 @@ RAISED: dict[str, dict[str, Any]] = {
     for stage in STAGES
 }
 """The loss scale doubles in the second update; clipped gradients would not show what they are divided by."""
-RUNS = EXACT | BF16 | FP16 | RAISED
+UNREACHED: dict[str, dict[str, Any]] = {
+    "stage 0 unreached bf16": {"options": {"stage": 0}, **CLIPPED, "precision": "bf16", "unreached": True},
+    "stage 0 unreached fp16": {"options": {"stage": 0, "fp16": True}, **CLIPPED, "unreached": True},
+    "stage 0 unreached": {"options": {"stage": 0}, **CLIPPED, "unreached": True},
+}
+"""A weight that no micro-batch reaches."""
+RUNS = EXACT | BF16 | FP16 | RAISED | UNREACHED
 LARGEST_ERROR = {"bf16": 0.03, "fp16": 0.02}
 """Of a gradient, as a share of its norm: two ranks round other partial sums than one, and torch has fp32 for fp16."""
 LARGEST_ERROR_FP32 = 1e-5
@@ -56,8 +64,10 @@ def updated(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_two_updates_are_those_of_torch(name: str, folder: Path, updated: Path, tmp_path: Path) -> None:
-    settings = {key: value for key, value in RUNS[name].items() if key != "options"}
+    settings = {key: value for key, value in RUNS[name].items() if key not in ("options", "unreached")}
     alone, batch = make_trainer(folder, **settings), make_batch(groups=3, members=5, seed=3)
+    if "unreached" in RUNS[name]:
+        pass_by_a_weight(alone._policy.model)
     alone.update(batch)
     metrics = alone.update(batch).metrics
     alone.save(tmp_path)
@@ -83,3 +93,17 @@ def test_an_update_that_is_not_finite_changes_nothing_on_any_rank(folder: Path, 
         for rank in range(2):
             message = (tmp_path / f"{name}-{rank}.txt").read_text()
             assert message.startswith("step 1, update 2 of 10: the loss is nan and the norm of its gradient")
+
+
+def test_a_gradient_too_large_for_the_lowest_loss_scale_is_a_collapse_and_no_endless_retry(
+    folder: Path, tmp_path: Path
+) -> None:
+    lowest = {"fp16": True, "config": {"fp16": {"min_loss_scale": 4096}}}
+    runs = {f"stage {stage}": {"options": {"stage": stage, **lowest}, "advantage": 1e30} for stage in STAGES}
+    run_scene("collapses", folder, tmp_path, json.dumps(runs))
+    for name in runs:
+        for rank in range(2):
+            message = (tmp_path / f"{name}-{rank}.txt").read_text()
+            assert re.match(
+                r"step 1, update 2 of 10: the loss is -?[\d.]+e\+\d+ and the norm of its gradient nan", message
+            )

@@ -12,7 +12,9 @@ Nothing of it is saved: a resumed run draws its first step anew, with the weight
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,9 +62,10 @@ class Ahead:
         self._thread = threading.Thread(target=self._run, args=(asked,), name=f"rollout of step {step}", daemon=True)
         self._thread.start()
 
-    def settle(self) -> None:
-        """Wait until nothing is being drawn."""
-        while self._thread is not None and self._thread.is_alive():
+    def settle(self, limit_s: float = math.inf) -> None:
+        """Wait until nothing is being drawn, or for as long as the limit."""
+        until = time.monotonic() + limit_s
+        while self._thread is not None and self._thread.is_alive() and time.monotonic() < until:
             self._thread.join(_TICK_S)
 
     def take(self, step: int) -> tuple[Asked, Sequence[RolloutGroup]]:

@@ -6,7 +6,7 @@ comes to the same result, and the result does not depend on how many ranks there
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grpo_core.errors import RolloutError
@@ -14,7 +14,7 @@ from grpo_core.loop.shares import Piece, Shares
 from grpo_core.ranks.ranks import Ranks
 from grpo_core.types import LogprobSpace, Outcome, ScoredGroup
 
-__all__ = ["Facts", "Known", "learn"]
+__all__ = ["Facts", "Known", "learn", "one_space"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +53,20 @@ def learn(ranks: Ranks, scored: Mapping[Piece, ScoredGroup]) -> Known:
         ({piece: _facts(one) for piece, one in scored.items()}, {one.group.logprob_space for one in scored.values()})
     )
     facts = {piece: one for pieces, _ in told for piece, one in pieces.items()}
-    spaces = set[LogprobSpace]().union(*(spaces for _, spaces in told))
-    if len(spaces) != 1:
-        raise RolloutError(f"the rollout backend mixes log-probability spaces in one step: {sorted(spaces)}")
     places = sorted({piece.place for piece in facts})
     return Known(
         groups=tuple(_joined([facts[piece] for piece in sorted(facts) if piece.place == place]) for place in places),
         shares=tuple(tuple(sorted(pieces)) for pieces, _ in told),
-        logprob_space=spaces.pop(),
+        logprob_space=one_space(spaces for _, spaces in told),
     )
+
+
+def one_space(told: Iterable[set[LogprobSpace]]) -> LogprobSpace:
+    """The space that all ranks' log-probabilities are in; raises `RolloutError` when there are several."""
+    spaces = set[LogprobSpace]().union(*told)
+    if len(spaces) != 1:
+        raise RolloutError(f"the rollout backend mixes log-probability spaces in one step: {sorted(spaces)}")
+    return spaces.pop()
 
 
 def _facts(one: ScoredGroup) -> Facts:

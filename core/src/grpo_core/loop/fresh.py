@@ -14,17 +14,20 @@ from dataclasses import replace
 
 from grpo_core.loop.ahead import Asked
 from grpo_core.loop.batches import trained_space
+from grpo_core.loop.facts import one_space
 from grpo_core.loop.guards import check_sampler_gap
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate
-from grpo_core.types import LogprobSpace, RolloutGroup, RolloutRequest, TrainBatch, TrainGroup, TrainMember
+from grpo_core.types import RolloutGroup, RolloutRequest, TrainBatch, TrainGroup, TrainMember
 
 __all__ = ["check_fresh"]
 
 _PROMPTS = 4
 """Of each rank."""
-_TOKENS = 8
-"""Of one completion of each of these."""
+_COMPLETIONS = 4
+"""Of each of these."""
+_TOKENS = 16
+"""Of each of these: together enough for a mean that no single token makes."""
 
 
 def check_fresh(parts: Parts, asked: Asked, *, step: int) -> dict[str, float]:
@@ -32,12 +35,12 @@ def check_fresh(parts: Parts, asked: Asked, *, step: int) -> dict[str, float]:
     together, while nothing is drawn. Raises `RolloutError` where more than `rollout.max_gap_nats` is between them."""
     recipe = parts.plan.recipe
     groups = list(generate(parts.rollout, [_beginning(request) for request in list(asked.mine.values())[:_PROMPTS]]))
-    spaces = set[LogprobSpace]().union(*parts.ranks.gather({group.logprob_space for group in groups}))
+    space = one_space(parts.ranks.gather({group.logprob_space for group in groups}))
     batch = TrainBatch(
         groups=tuple(_group(group) for group in groups),
         step=step,
         temperature=recipe.rollout.temperature,
-        logprob_space=trained_space(recipe, spaces.pop()),
+        logprob_space=trained_space(recipe, space),
         sequences=0,
         tokens=0,
         max_completion_tokens=recipe.rollout.max_completion_tokens,
@@ -48,7 +51,8 @@ def check_fresh(parts: Parts, asked: Asked, *, step: int) -> dict[str, float]:
 
 
 def _beginning(request: RolloutRequest) -> RolloutRequest:
-    return replace(request, n=1, params=replace(request.params, max_tokens=min(_TOKENS, request.params.max_tokens)))
+    params = replace(request.params, max_tokens=min(_TOKENS, request.params.max_tokens))
+    return replace(request, n=min(_COMPLETIONS, request.n), params=params)
 
 
 def _group(group: RolloutGroup) -> TrainGroup:

@@ -23,6 +23,9 @@ from grpo_core.types import BuildContext
 
 __all__ = ["Parts", "backend_context", "build_component", "open_parts", "open_scorer"]
 
+_LAST_WAIT_S = 10.0
+"""For a thread that draws while a run ends: torch ends a process badly under one that is still in it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
@@ -57,10 +60,11 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks
         trainer = cast(TrainerBackend, build_component(plan.trainer, context))
         stack.callback(trainer.close)
         rollout = cast(RolloutBackend, build_component(plan.rollout, context))
-        stack.callback(rollout.close)
         ahead = None
         if plan.recipe.rollout.max_staleness:
             ahead = Ahead(lambda requests: tuple(generate(rollout, requests)))
+            stack.callback(ahead.settle, _LAST_WAIT_S)  # after `close`, which ends what is drawn
+        stack.callback(rollout.close)
         yield Parts(
             plan=plan,
             run_dir=run_dir,

@@ -120,7 +120,7 @@ class DeepSpeedTrainer:
             is_finite = math.isfinite(passed.loss)
             norm = self._engine.step(rate, withheld=not is_finite)
             # The gradient in fp16 may be too large where the gradient is not.
-            if math.isfinite(norm) or not is_finite or not self._engine.can_scale_down:
+            if math.isfinite(norm) or not is_finite or not self._engine.scaled_down:
                 break
         require_finite(
             step=batch.step,
@@ -179,6 +179,8 @@ class DeepSpeedTrainer:
         now = self._progress()
         then = checkpoint.read_progress(directory, now)
         is_converted = then.world_size != now.world_size and now.stage > 0
+        if is_converted and then.updates == now.updates == 0:
+            return  # both are the model as it was loaded; AdamW has no numbers yet that could be put together
         if is_converted:
             if self._context.rank == 0:
                 checkpoint.convert(directory)

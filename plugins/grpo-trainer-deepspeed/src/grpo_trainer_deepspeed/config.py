@@ -109,8 +109,14 @@ def _ours(options: Choices, settings: TrainerSettings) -> dict[str, Any]:
         "gradient_accumulation_steps": SEVERAL,
         # Without ZeRO the norm is taken, and the gradient clipped, by the trainer.
         "gradient_clipping": (settings.max_grad_norm or 0.0) if options.zero_stage else 0.0,
-        "bf16": {"enabled": settings.precision == "bf16", "check_grad_overflow": True},
-        "fp16": {"enabled": options.fp16},
+        "bf16": {
+            "enabled": settings.precision == "bf16",
+            "check_grad_overflow": True,
+            "bf16_master_weights_and_grads": False,
+            "bf16_optimizer_states": False,
+        },
+        "fp16": {"enabled": options.fp16, "auto_cast": False, "fp16_master_weights_and_grads": False},
+        "torch_autocast": {"enabled": False},
         "zero_optimization": zero,
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
@@ -133,7 +139,11 @@ def _contradictions(given: Mapping[str, Any], options: Choices, settings: Traine
                 f"it is {given[key]!r}, but the batch is run.prompts_per_step × rollout.completions_per_prompt, and "
                 'micro-batches are trainer.micro_batch_tokens; remove it, or write "auto"',
             )
-    ours = _ours(options, settings) | {"gradient_clipping": settings.max_grad_norm or 0.0}
+    ours = _ours(options, settings) | {
+        # What is so, whatever DeepSpeed is told in stage 0.
+        "gradient_clipping": settings.max_grad_norm or 0.0,
+        "data_types": {"grad_accum_dtype": "fp32"},
+    }
     yield from _no_sections(given, ours)
     yield from _misspelt(given)
     for path, value in _leaves(ours):

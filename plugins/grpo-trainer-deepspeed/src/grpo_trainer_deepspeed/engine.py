@@ -29,6 +29,10 @@ __all__ = ["Engine", "make_engine", "make_reference", "plain_head", "whole", "wh
 class Engine:
     """The policy, its gradients and its optimiser. Every method is called on all ranks together."""
 
+    scaled_down: bool
+    """Whether the gradient of the last step overflowed in fp16, and DeepSpeed has lowered the loss scale or is about
+    to: the same update may go well another time."""
+
     def __init__(
         self, engine: Any, adamw: Any, trained: list[nn.Parameter], settings: TrainerSettings, *, world_size: int
     ) -> None:
@@ -37,6 +41,7 @@ class Engine:
         self._max_grad_norm = settings.max_grad_norm
         self._world_size = world_size
         self._stage = int(engine.zero_optimization_stage())
+        self.scaled_down = False
         self._raise_scale = _raising_later(engine.optimizer) if engine.fp16_enabled() else None
         if self._stage == 0:
             _sum_in_fp32(trained)
@@ -51,8 +56,10 @@ class Engine:
 
     def backward(self, loss: Tensor, is_last: bool) -> None:
         """Add the gradient of a micro-batch; with the last one of the update they are summed over ranks."""
-        self.deepspeed.set_gradient_accumulation_boundary(is_last)
+        self.deepspeed.set_gradient_accumulation_boundary(is_last and self._stage > 0)
         self.deepspeed.backward(loss * self._world_size * self._own_scale, scale_wrt_gas=False)
+        if is_last and self._stage == 0:
+            self._sum_over_ranks()
 
     def step(self, rate: float, *, withheld: bool) -> float:
         """Clip, step and free the gradients; gives their norm before clipping, which is not finite where nothing was
@@ -61,18 +68,14 @@ class Engine:
             group["lr"] = rate
         norm = self._clip() if self._stage == 0 else None
         self._adamw.withheld = withheld or (norm is not None and not norm.isfinite())
+        before = self._scale_state()
         self.deepspeed.step()
+        self.scaled_down = self._scale_state() < before
         if not self.deepspeed.was_step_applied():
             return float("nan")
         if self._raise_scale is not None:
             self._raise_scale()
         return torch.as_tensor(self.deepspeed.get_global_grad_norm() if norm is None else norm).item()
-
-    @property
-    def can_scale_down(self) -> bool:
-        """Whether an fp16 update that overflowed may go well with a lower loss scale, which DeepSpeed has set."""
-        engine = self.deepspeed
-        return bool(engine.fp16_enabled() and engine.dynamic_loss_scale() and engine.optimizer.loss_scale > 1.0)
 
     def release(self) -> None:
         """Let go of whole weights that a pass without a step leaves behind in stage 3."""
@@ -82,6 +85,21 @@ class Engine:
     def close(self) -> None:
         """Take the hooks off the module."""
         self.deepspeed.destroy()
+
+    def _scale_state(self) -> tuple[float, int]:
+        """What an overflow lowers: the loss scale, or how many overflows it takes yet."""
+        if self._raise_scale is None:
+            return 1.0, 0
+        optimizer = self.deepspeed.optimizer
+        return float(optimizer.loss_scale), int(getattr(getattr(optimizer, "loss_scaler", None), "cur_hysteresis", 0))
+
+    def _sum_over_ranks(self) -> None:
+        """Without ZeRO. DeepSpeed would fill in what no micro-batch of a rank reached, in the type of the weights."""
+        for weight in self._trained:
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight, dtype=torch.float32)
+        self.deepspeed.set_gradient_accumulation_boundary(True)
+        self.deepspeed.allreduce_gradients()
 
     @property
     def _own_scale(self) -> float:
@@ -171,6 +189,8 @@ def _raising_later(optimizer: Any) -> Callable[[], None]:
     DeepSpeed 0.19 raises the scale when it has seen that nothing overflowed, and then divides the gradients by it: in
     such a step they would be half of what they are."""
     update = optimizer._update_scale
+    if hasattr(optimizer, "loss_scaler"):
+        optimizer.loss_scaler.raise_error_at_min_scale = False  # such an update is refused like any other
 
     def lower(has_overflow: bool = False) -> None:
         if has_overflow:
