@@ -47,6 +47,9 @@ def test_engine_and_trainer_agree_at_every_step_and_versions_advance(server: Rea
     check_gaps(place / "server")
     assert server.label().startswith("grpo-3-")
     assert len(completions_of(place / "server")) == 4 * 12
+    said = (place / "server.log").read_text()
+    assert "Failed to load weights" not in said  # of layers that have none of their own
+    assert "/weight_info" not in said
 
 
 @pytest.mark.parametrize(

@@ -64,4 +64,5 @@ def _changed(plan: LaunchPlan, *, texts: Sequence[str], plugin_files: Sequence[P
 
     changed, _ = make_plan(gather(None, {"set_": texts}, below=settings_of(plan.recipe)), plugin_files=plugin_files)
     commands = filter(None, [plan.command, shlex.join(["grpoctl", *sys.argv[1:]])])
-    return changed.model_copy(update={"command": "\n".join(commands)})
+    kept = {"processes": plan.processes, "per_machine": plan.per_machine}
+    return changed.model_copy(update={"command": "\n".join(commands), **kept})

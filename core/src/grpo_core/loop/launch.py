@@ -48,6 +48,9 @@ def launch(
     if dry_run:
         return 0
     run_dir = create_run_dir(plan)
+    if processes is not None:
+        several = {"processes": processes.per_node * processes.nodes, "per_machine": processes.per_node}
+        plan = plan.model_copy(update=several)
     write_plan(plan, run_dir)
     print(f"run folder: {run_dir}", flush=True)
     if plan_only:
@@ -69,7 +72,7 @@ def resume(
     `processes` None: as many as before. `change` makes the plan it goes on by of the one it began with; None: the same.
     """
     plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
-    processes = processes or processes_before(checkpoint)
+    processes = processes or processes_before(plan, checkpoint)
     plan = change(plan) if change else plan
     prepared = prepare(plan, run_dir=run_dir)
     if checkpoint is not None:
@@ -187,19 +190,21 @@ def checkpoint_in(path: Path) -> Path | None:
     return path if (path / "state.json").is_file() else newest_checkpoint(path)
 
 
-def processes_before(checkpoint: Path | None) -> Processes:
-    """As many processes as the run had when it wrote its checkpoint; says so where it had several."""
+def processes_before(plan: LaunchPlan, checkpoint: Path | None) -> Processes:
+    """As many processes as the run had when it wrote its checkpoint, or was started with; says so where it had
+    several."""
     state = None if checkpoint is None else read_state(checkpoint)
-    if state is None or state.processes <= 1:
+    count, per_machine = (plan.processes, plan.per_machine) if state is None else (state.processes, state.per_machine)
+    if count <= 1:
         return Processes()
-    if state.per_machine not in (0, state.processes):
+    if per_machine not in (0, count):
         raise UsageError(
-            f"the run had {state.processes} processes, {state.per_machine} on each machine: it is not clear how many "
-            "it should go on with here",
+            f"the run had {count} processes, {per_machine} on each machine: it is not clear how many it should go on "
+            "with here",
             hint="say so: --nproc-per-node N, and --nnodes, --node-rank and --rdzv-endpoint for several machines",
         )
-    print(f"going on with {state.processes} processes, as before; --nproc-per-node N for another number", flush=True)
-    return Processes(per_node=state.processes)
+    print(f"going on with {count} processes, as before; --nproc-per-node N for another number", flush=True)
+    return Processes(per_node=count)
 
 
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:

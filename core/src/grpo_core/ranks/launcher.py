@@ -35,6 +35,7 @@ __all__ = ["start"]
 _WORKER = "grpo_core.worker"
 _RENDEZVOUS_LIMIT_S = 900
 _TELL_LIMIT_S = 3
+_INTERRUPTED = 130
 _KILL_AT = 3
 """The Ctrl-C that waits for nothing any more."""
 
@@ -68,11 +69,14 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
                     hint="start the same command with the same --rdzv-endpoint, an address of machine 0 and a free "
                     f"port there, on all {processes.nodes} machines",
                 ) from error
-    return _exit_code(result)
+    return _exit_code(result, interrupted=agent.interrupted)
 
 
 class _Agent(LocalElasticAgent):
     """torch's agent, which tells how processes died and passes signals on."""
+
+    interrupted = False
+    """Whether it was asked to end the run."""
 
     def _monitor_workers(self, worker_group: WorkerGroup) -> RunResult:
         # Before the agent looks: as soon as it sees a process that ended, it ends all others.
@@ -100,6 +104,7 @@ class _Agent(LocalElasticAgent):
         def handle(number: int, frame: FrameType | None) -> None:
             nonlocal received
             received += 1
+            self.interrupted = True
             for process in self._pcontext.pids().values() if self._pcontext else ():
                 if _end_of(process) is None:
                     os.kill(process, signal.SIGKILL if received >= _KILL_AT else number)
@@ -149,9 +154,12 @@ def _end_of(pid: int) -> str | None:
     return f"{kind} {ended.si_status}"
 
 
-def _exit_code(result: RunResult) -> int:
-    """That of the process that ended first among those that ended badly; death by a signal is a failed run."""
+def _exit_code(result: RunResult, *, interrupted: bool) -> int:
+    """That of the process that ended first among those that ended badly. Death by a signal is a failed run, unless the
+    run was asked to end: a process that has restored its handlers dies of a second Ctrl-C."""
     if not result.is_failed():
         return 0
     first = min(result.failures.values(), key=lambda failure: failure.timestamp)
-    return first.exitcode if first.exitcode > 0 else GrpoError.exit_code
+    if first.exitcode > 0:
+        return first.exitcode
+    return _INTERRUPTED if interrupted else GrpoError.exit_code

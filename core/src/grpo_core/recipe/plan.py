@@ -155,6 +155,10 @@ class LaunchPlan(_Part):
     """Who watches because the recipe says so."""
     command: str = ""
     """What was typed, one command a line; for the model card."""
+    processes: int = 1
+    """How many the run was started with on all machines; for a resume that finds no checkpoint."""
+    per_machine: int = 1
+    """Of these on each machine."""
 
     def write(self, run_dir: Path) -> None:
         """Write plan.json into the run's folder; the one before stays whole until this one is."""

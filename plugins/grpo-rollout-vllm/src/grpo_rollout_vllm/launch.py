@@ -19,6 +19,8 @@ INSTALL_HINT = (
 
 _NEEDED = ("--worker-extension-cls", EXTENSION, "--enable-scale-out", "--generation-config", "vllm")
 """Weight transfer; tokens in and out with the version of the weights; no sampling defaults of the model's own."""
+_QUIET = ("--disable-uvicorn-access-log",)
+"""A run looks after its servers every second or two; what goes wrong is not in that log."""
 _ON_A_CPU = ("--enforce-eager", "--no-enable-chunked-prefill")
 """No compiler; and vLLM 0.32 dies on a CPU of a prompt that it cuts in two while completions have seeds."""
 _ENVIRONMENT = {
@@ -40,7 +42,7 @@ def server_command(model: ModelSettings, *, host: str, port: int, arguments: Seq
     own = _ON_A_CPU if is_cpu_build() else ()
     # Not `vllm serve`: that looks for a distribution named vllm, which the CPU build is not.
     start = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
-    return [*start, *_which(model), "--host", host, "--port", str(port), *_NEEDED, *own, *arguments]
+    return [*start, *_which(model), "--host", host, "--port", str(port), *_NEEDED, *_QUIET, *own, *arguments]
 
 
 def _which(model: ModelSettings) -> Iterator[str]:

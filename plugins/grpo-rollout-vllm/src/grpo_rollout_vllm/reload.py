@@ -8,7 +8,9 @@ Place in the flow: worker → **reload** → vLLM.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
@@ -18,6 +20,8 @@ from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
 __all__ = ["take_over"]
 
 Stream = Iterable[tuple[str, Tensor]]
+_EMPTY = ("RotaryEmbedding", "ParallelLMHead")
+"""What is computed from the configuration, and a head that is tied to the embedding."""
 
 
 def take_over(model: Any, stream: Stream, reload_weights: Callable[..., None], model_config: Any) -> None:
@@ -25,11 +29,12 @@ def take_over(model: Any, stream: Stream, reload_weights: Callable[..., None], m
     weights = iter(stream)
     # What cannot be read at all must not leave a model half loaded.
     first = [item for item in (next(weights, None),) if item is not None]
-    try:
-        reload_weights(weights_iterator=_chain(first, weights))
-    except BaseException:
-        _break_off(model, model_config)
-        raise
+    with _expecting_empty_layers():
+        try:
+            reload_weights(weights_iterator=_chain(first, weights))
+        except BaseException:
+            _break_off(model, model_config)
+            raise
     _pack_heads(model)
 
 
@@ -37,6 +42,22 @@ def _chain(first: list[tuple[str, Tensor]], rest: Iterator[tuple[str, Tensor]]) 
     yield from first
     first.clear()
     yield from rest
+
+
+@contextmanager
+def _expecting_empty_layers() -> Iterator[None]:
+    """vLLM warns of layers for which nothing came. Some never have anything of their own."""
+    logger = logging.getLogger(finalize_layerwise_reload.__module__)
+
+    def is_news(record: logging.LogRecord) -> bool:
+        layer, _, what = record.getMessage().partition(": ")
+        return not (what == "Failed to load weights" and layer.endswith(_EMPTY))
+
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
 
 
 def _break_off(model: Any, model_config: Any) -> None:
