@@ -74,6 +74,7 @@ def test_the_plan_is_told_in_words() -> None:
     lines = dict(describe(plan, rows=10, evaluation_rows=5, longest_prompt=12, parameters=1234))
     assert lines == {
         "model": "acme/tiny, 1.23 k parameters, fp32",
+        "engines": "completions by transformers, updates by torch, in 1 process",
         "data": "10 training rows, 5 evaluation rows, prompts of up to 12 tokens",
         "rewards": "1 × brevity, 0.5 × timed",
         "a step": "4 prompts × 3 completions = 12 completions",

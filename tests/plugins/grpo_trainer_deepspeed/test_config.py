@@ -89,7 +89,7 @@ def test_a_batch_size_in_the_json_is_refused_with_what_sets_it(key: str) -> None
     ("config", "said"),
     [
         ({"gradient_clipping": 0.3}, "gradient_clipping: it is 0.3, and trainer.max_grad_norm says 1.0"),
-        ({"bf16": {"enabled": True}}, "bf16.enabled: it is True, and trainer.precision says False"),
+        ({"bf16": {"enabled": True}}, "bf16.enabled: it is True, and trainer.precision says 'fp32'"),
         ({"fp16": {"enabled": True}}, "fp16.enabled: it is True, and trainer.options.fp16 says False"),
         ({"optimizer": {"type": "Lion"}}, "optimizer.type: it is 'Lion', but every trainer uses AdamW"),
         (
@@ -98,7 +98,7 @@ def test_a_batch_size_in_the_json_is_refused_with_what_sets_it(key: str) -> None
         ),
         (
             {"optimizer": {"type": "AdamW", "params": {"betas": [0.8, 0.9]}}},
-            "optimizer.params.betas: it is [0.8, 0.9], and trainer.adam_beta1 and trainer.adam_beta2 says [0.9, 0.999]",
+            "optimizer.params.betas: it is [0.8, 0.9], and trainer.adam_beta1, adam_beta2 says [0.9, 0.999]",
         ),
         (
             {"scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 10}}},

@@ -79,6 +79,7 @@ def describe(
     trained = "" if adapter is None else f" and {_short(adapter)} of an adapter, which is trained"
     lines = [
         ("model", f"{recipe.model.path}, {_short(parameters)} parameters{trained}, {recipe.trainer.precision}"),
+        ("engines", f"{_engines(plan)}, in {_count(ranks, 'process', 'processes')}"),
         (
             "data",
             f"{_rows(rows)}, {_count(evaluation_rows, 'evaluation row')}, prompts of up to "
@@ -146,6 +147,11 @@ def print_plan(
     for label, text in lines:
         table.add_row(Text(label, style="bold"), Text(text))
     console.print(table, soft_wrap=False)
+
+
+def _engines(plan: LaunchPlan) -> str:
+    rollout, trainer = (part.name.rpartition("/")[2] for part in (plan.rollout, plan.trainer))
+    return f"completions by {rollout}, updates by {trainer}"
 
 
 def _rows(rows: int | None) -> str:

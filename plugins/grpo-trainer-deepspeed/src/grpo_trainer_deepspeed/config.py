@@ -148,7 +148,8 @@ def _contradictions(given: Mapping[str, Any], options: Choices, settings: Traine
     yield from _misspelt(given)
     for path, value in _leaves(ours):
         if path[0] not in BATCH_KEYS:
-            yield from _unless_equal(given, path, value, SETTINGS.get(path, "this trainer"))
+            said = settings.precision if path == ("bf16", "enabled") else value
+            yield from _unless_equal(given, path, value, SETTINGS.get(path, "this trainer"), said=said)
     yield from _optimizer(given, settings)
     if any(value != AUTO for value in _parameters(given.get("scheduler")).values()):
         yield _problem("scheduler", "learning rates are trainer.schedule and trainer.warmup_updates; remove it")
@@ -163,7 +164,7 @@ def _optimizer(given: Mapping[str, Any], settings: TrainerSettings) -> Iterator[
         yield _problem("optimizer.type", f"it is {kind!r}, but every trainer uses AdamW; remove it")
     wanted: dict[str, tuple[object, str]] = {
         "lr": (settings.learning_rate, "trainer.learning_rate"),
-        "betas": ([settings.adam_beta1, settings.adam_beta2], "trainer.adam_beta1 and trainer.adam_beta2"),
+        "betas": ([settings.adam_beta1, settings.adam_beta2], "trainer.adam_beta1, adam_beta2"),
         "eps": (settings.adam_epsilon, "trainer.adam_epsilon"),
         "weight_decay": (settings.weight_decay, "trainer.weight_decay"),
     }
@@ -171,14 +172,18 @@ def _optimizer(given: Mapping[str, Any], settings: TrainerSettings) -> Iterator[
         yield from _unless_equal(given, ("optimizer", "params", key), ours, setting)
 
 
-def _unless_equal(given: Mapping[str, Any], path: tuple[str, ...], ours: object, setting: str) -> Iterator[Problem]:
+def _unless_equal(
+    given: Mapping[str, Any], path: tuple[str, ...], ours: object, setting: str, *, said: object = None
+) -> Iterator[Problem]:
+    """`said` is what the setting holds, where that is not the value itself."""
     value: Any = given
     for key in path:
         if not isinstance(value, Mapping) or key not in value:
             return
         value = value[key]
     if value not in (AUTO, ours):
-        message = f'it is {value!r}, and {setting} says {ours!r}; make them equal, or write "auto"'
+        held = ours if said is None else said
+        message = f'it is {value!r}, and {setting} says {held!r}; make them equal, or write "auto"'
         yield _problem(".".join(path), message)
 
 
