@@ -60,7 +60,7 @@ def test_a_missed_update_stops_the_run_before_anything_is_saved_of_it(tmp_path: 
     ]
 
 
-def test_one_step_ahead_it_is_found_before_anything_is_drawn_with_it(tmp_path: Path) -> None:
+def test_one_step_ahead_it_is_found_before_anything_is_learnt_from_it(tmp_path: Path) -> None:
     ran = grpoctl(tmp_path, *arguments(tmp_path, "--set", "rollout.max_staleness=1", missed=2), code=4)
     assert "step 3: the trainer gives the sampled tokens other log-probabilities" in ran.stderr
     assert [row["step"] for row in metrics_of(tmp_path / "run")][-1] == 2

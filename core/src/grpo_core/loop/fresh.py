@@ -3,13 +3,14 @@
 Completions that are drawn ahead are of older weights than the trainer's, so their log-probabilities differ from the
 trainer's by what was learnt since. A fingerprint says which weights arrived, not which ones are computed with. So
 before a step is drawn ahead, the engine draws the first tokens of a few of its prompts, and the trainer, which has the
-same weights at that moment, computes them too.
+same weights at that moment, computes them too, while the engine goes on with the step.
 
 Place in the flow: weights → **fresh** → the next step's rollout.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from grpo_core.loop.ahead import Asked
@@ -20,7 +21,7 @@ from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate
 from grpo_core.types import RolloutGroup, RolloutRequest, TrainBatch, TrainGroup, TrainMember
 
-__all__ = ["check_fresh"]
+__all__ = ["compare", "draw_beginnings"]
 
 _PROMPTS = 4
 """Of each rank."""
@@ -30,11 +31,16 @@ _TOKENS = 16
 """Of each of these: together enough for a mean that no single token makes."""
 
 
-def check_fresh(parts: Parts, asked: Asked, *, step: int) -> dict[str, float]:
-    """Compare engine and trainer on the beginnings of what is asked next; gives the metrics. Called by all ranks
-    together, while nothing is drawn. Raises `RolloutError` where more than `rollout.max_gap_nats` is between them."""
+def draw_beginnings(parts: Parts, asked: Asked) -> list[RolloutGroup]:
+    """The first tokens of some of this rank's completions, with the weights that the engine has now; while nothing else
+    is drawn."""
+    return list(generate(parts.rollout, [_beginning(request) for request in list(asked.mine.values())[:_PROMPTS]]))
+
+
+def compare(parts: Parts, groups: Sequence[RolloutGroup], *, step: int) -> dict[str, float]:
+    """Let the trainer, which must have the same weights, compute these tokens too; gives the metrics. Called by all
+    ranks together. Raises `RolloutError` where more than `rollout.max_gap_nats` is between the two."""
     recipe = parts.plan.recipe
-    groups = list(generate(parts.rollout, [_beginning(request) for request in list(asked.mine.values())[:_PROMPTS]]))
     space = one_space(parts.ranks.gather({group.logprob_space for group in groups}))
     batch = TrainBatch(
         groups=tuple(_group(group) for group in groups),

@@ -17,7 +17,7 @@ from grpo_core.loop import batches, metrics
 from grpo_core.loop.ahead import Asked
 from grpo_core.loop.batches import Share
 from grpo_core.loop.facts import Known, learn
-from grpo_core.loop.fresh import check_fresh
+from grpo_core.loop.fresh import compare, draw_beginnings
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate, step_requests
 from grpo_core.loop.scores import bring_together, part_of, score
@@ -88,9 +88,9 @@ def draw(
     following = ask(parts, step + 1)
     with clock("weights"):
         parts.weights.to(version)
-        fresh = check_fresh(parts, following, step=step)
-    parts.ahead.begin(step + 1, following)
-    return asked, groups, fresh
+        beginnings = draw_beginnings(parts, following)
+        parts.ahead.begin(step + 1, following)
+        return asked, groups, compare(parts, beginnings, step=step)
 
 
 def ask(parts: Parts, step: int) -> Asked:
