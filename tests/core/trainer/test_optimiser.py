@@ -31,7 +31,6 @@ def run_update(weights: Weights, optimiser: Optimiser, losses: list[float], lear
     optimiser.begin()
     for factor in losses:
         (factor * (weights.matrix.float().sum() + weights.vector.float().sum())).backward()  # type: ignore[no-untyped-call]
-        optimiser.collect()
     norm = optimiser.grad_norm()
     optimiser.step(learning_rate, norm)
     optimiser.end()
@@ -61,6 +60,17 @@ def test_gradients_of_bf16_micro_batches_add_up_in_fp32() -> None:
     weights, optimiser = make(torch.bfloat16)
     norm = run_update(weights, optimiser, [256.0, *[1.0] * 16])
     assert norm == pytest.approx(272.0 * 6**0.5, rel=1e-6)
+
+
+def test_a_bf16_weight_has_one_gradient_the_masters() -> None:
+    weights, optimiser = make(torch.bfloat16)
+    optimiser.begin()
+    weights.matrix.float().sum().backward()  # type: ignore[no-untyped-call]
+    assert weights.matrix.grad is optimiser.masters["matrix"].grad
+    assert optimiser.gradients()[0].dtype == torch.float32
+    assert optimiser.gradients()[0].sum() == 4.0
+    optimiser.end()
+    assert weights.matrix.grad is None
 
 
 def test_weight_decay_is_for_matrices_only() -> None:

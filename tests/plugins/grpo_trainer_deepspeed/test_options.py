@@ -58,9 +58,10 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("options", "shares"),
     [
-        ({"stage": 0}, {"gradients": 4 / 6}),
-        ({"stage": 1}, {"masters": 0.25, "optimiser": 0.25}),
-        ({"stage": 2, "offload_optimizer": True}, {"masters": 0.0, "optimiser": 0.0, "gradients": 0.25}),
+        ({"stage": 0}, {}),
+        ({"stage": 1}, {"masters": 0.25, "optimiser": 0.25, "gradients": 1.5}),
+        ({"stage": 2}, {"masters": 0.25, "optimiser": 0.25, "gradients": 0.75}),
+        ({"stage": 2, "offload_optimizer": True}, {"masters": 0.0, "optimiser": 0.0, "gradients": 0.5}),
         (
             {"stage": 3, "offload_parameters": True},
             dict.fromkeys(("masters", "optimiser", "gradients"), 0.25)

@@ -167,9 +167,8 @@ def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completion
     kept = LAYER_VALUES * layer * shape.layers
     if trainer.gradient_checkpointing:
         kept = layer * shape.layers + LAYER_VALUES * layer
-    backward = 2 * shape.trained if trainer.precision == "bf16" else 0
     return {
-        "gradients": 4 * shape.trained + backward,
+        "gradients": 4 * shape.trained,  # summed in fp32 as they come
         "activations": kept,
         "logits": 3 * 4 * min(chunk, tokens) * shape.vocabulary,
     }

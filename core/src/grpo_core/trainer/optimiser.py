@@ -1,8 +1,8 @@
 """AdamW over the weights of a model, fp32 or bf16 with fp32 master weights.
 
 A step of 5e-7 on a weight of 1 vanishes in bf16, whose neighbours of 1 are 0.4 % away. So weights of low precision
-have a master in fp32, which is what AdamW changes; gradients of micro-batches are added up in fp32 too; after the step
-the masters are rounded into the model. fp32 weights are their own masters.
+have a master in fp32, which is what AdamW changes; autograd adds the gradients of micro-batches up in fp32 too, in the
+memory of the masters' own; after the step the masters are rounded into the model. fp32 weights are their own masters.
 
 Gradient norm and clipping are here, the learning rate is the caller's (`schedule.py`), files are `checkpoint.py`'s.
 """
@@ -24,7 +24,7 @@ _PRECISE = (torch.float32, torch.float64)
 
 
 class Optimiser:
-    """An update is `begin`; for each micro-batch a backward pass and `collect`; then `grad_norm`, `step` and `end`."""
+    """An update is `begin`; a backward pass for each micro-batch; then `grad_norm`, `step` and `end`."""
 
     def __init__(self, parameters: Iterable[tuple[str, nn.Parameter]], settings: TrainerSettings) -> None:
         self._parameters = {name: parameter for name, parameter in parameters if parameter.requires_grad}
@@ -32,6 +32,9 @@ class Optimiser:
             name: parameter if parameter.dtype in _PRECISE else parameter.detach().float()
             for name, parameter in self._parameters.items()
         }
+        for name, parameter in self._parameters.items():
+            if parameter is not self.masters[name]:
+                parameter.grad_dtype = torch.float32
         self._max_grad_norm = settings.max_grad_norm
         self._adam = torch.optim.AdamW(
             _by_decay(self.masters, settings.weight_decay),
@@ -43,18 +46,7 @@ class Optimiser:
     def begin(self) -> None:
         """Set every gradient to 0: weights that no micro-batch reaches are stepped on all the same."""
         for name, master in self.masters.items():
-            master.grad = torch.zeros_like(master)
-            if self._parameters[name] is not master:
-                self._parameters[name].grad = None
-
-    def collect(self) -> None:
-        """Add the gradients of the last backward pass to those of the masters."""
-        for name, parameter in self._parameters.items():
-            master = self.masters[name]
-            if parameter is not master and parameter.grad is not None:
-                assert master.grad is not None
-                master.grad += parameter.grad
-                parameter.grad = None
+            self._parameters[name].grad = master.grad = torch.zeros_like(master)
 
     def gradients(self) -> list[Tensor]:
         """Of all masters, in order."""
@@ -75,8 +67,8 @@ class Optimiser:
 
     def end(self) -> None:
         """Free the gradients; whatever comes next has the memory."""
-        for master in self.masters.values():
-            master.grad = None
+        for name, master in self.masters.items():
+            self._parameters[name].grad = master.grad = None
 
     @torch.no_grad()
     def write_back(self) -> None:

@@ -32,11 +32,10 @@ class TorchTrainerOptions(BaseModel):
         weight."""
         if self.sharding == "none" or ranks == 1:
             return {}
-        backward = 0 if value_bytes == MASTER_BYTES else value_bytes  # scattered as soon as it is there
         return {
             "weights": MASTER_BYTES / value_bytes / ranks,  # what is spread is the masters
             "masters": 0.0,
-            "gradients": MASTER_BYTES / (MASTER_BYTES + backward) / ranks,
+            "gradients": 1.0 / ranks,
             "optimiser": 1.0 / ranks,
             "reference": 1.0 / ranks,
             "gathered weights": 1.0,

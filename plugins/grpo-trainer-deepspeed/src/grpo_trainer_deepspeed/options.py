@@ -83,8 +83,9 @@ class DeepSpeedOptions(BaseModel):
         stage, share = self.zero_stage, 1.0 / ranks
         spread = ("masters", "optimiser"), ("gradients",), ("weights", "reference")
         shares = {name: share for names in spread[:stage] for name in names}
-        if stage == 0 and value_bytes < 4:  # summed in fp32 as they come, with no sum in the type of the weights beside
-            shares["gradients"] = 4 / (4 + value_bytes)
+        if stage in (1, 2) and value_bytes < 4:  # in the type of the weights, beside their sums in fp32
+            sums = 0.0 if stage == 2 and self.offload_optimizer else shares.get("gradients", 1.0)
+            shares["gradients"] = sums + value_bytes / 4
         if self.offload_optimizer:
             shares |= {"masters": 0.0, "optimiser": 0.0}
         if self.offload_parameters:
