@@ -118,7 +118,7 @@ def accumulate(
     loss, sums = 0.0, MetricSums.none()
     for part in parts:
         result = compute_loss(update.inputs(w_D, part, padding), update.denominators, objective)
-        result.loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(result.loss)
         loss, sums = loss + result.loss.item(), sums + result.sums
     assert w_D.grad is not None
     return loss, w_D.grad, sums.finalise()

@@ -30,7 +30,7 @@ def run_update(weights: Weights, optimiser: Optimiser, losses: list[float], lear
     """An update whose micro-batches have the loss `factor * sum of all weights`."""
     optimiser.begin()
     for factor in losses:
-        (factor * (weights.matrix.float().sum() + weights.vector.float().sum())).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(factor * (weights.matrix.float().sum() + weights.vector.float().sum()))
     norm = optimiser.grad_norm()
     optimiser.step(learning_rate, norm)
     optimiser.end()
@@ -65,7 +65,7 @@ def test_gradients_of_bf16_micro_batches_add_up_in_fp32() -> None:
 def test_a_bf16_weight_has_one_gradient_the_masters() -> None:
     weights, optimiser = make(torch.bfloat16)
     optimiser.begin()
-    weights.matrix.float().sum().backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(weights.matrix.float().sum())
     assert weights.matrix.grad is optimiser.masters["matrix"].grad
     assert optimiser.gradients()[0].dtype == torch.float32
     assert optimiser.gradients()[0].sum() == 4.0

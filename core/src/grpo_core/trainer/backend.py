@@ -118,7 +118,7 @@ class TorchTrainer:
 
     def _forward_backward(self, batch: TrainBatch, packed: Packed) -> Passed:
         def backward(loss: Tensor, is_last: bool) -> None:
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
 
         # Hugging Face layers recompute their activations in training mode only. Otherwise eval mode is safer: code that
         # a model's repository ships may hold a dropout that no setting reaches.

@@ -148,7 +148,7 @@ def _contradictions(given: Mapping[str, Any], options: Choices, settings: Traine
     yield from _misspelt(given)
     for path, value in _leaves(ours):
         if path[0] not in BATCH_KEYS:
-            said = settings.precision if path == ("bf16", "enabled") else value
+            said = settings.precision if path == ("bf16", "enabled") else None
             yield from _unless_equal(given, path, value, SETTINGS.get(path, "this trainer"), said=said)
     yield from _optimizer(given, settings)
     if any(value != AUTO for value in _parameters(given.get("scheduler")).values()):

@@ -37,7 +37,8 @@ class Engine:
         self, engine: Any, adamw: Any, trained: list[nn.Parameter], settings: TrainerSettings, *, world_size: int
     ) -> None:
         self.deepspeed = engine
-        self._adamw, self._trained = adamw, trained
+        self._adamw = adamw
+        self._trained = trained
         self._max_grad_norm = settings.max_grad_norm
         self._world_size = world_size
         self._stage = int(engine.zero_optimization_stage())

@@ -62,7 +62,7 @@ def warm_up(
     for update, shown in enumerate(islice(lesson.batches(settings), settings.updates), start=1):
         loss = _imitation_loss(model, [_encode(each, tokenizer) for each in shown])
         model.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimiser, schedule in zip(optimisers, schedules, strict=True):
             optimiser.step()
