@@ -5,7 +5,7 @@ Denominators are those of a whole update over all ranks, and a threshold is one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grpo_core.advantage.estimate import estimate
@@ -20,14 +20,15 @@ from grpo_core.objective.entropy import counted_entropies, top_entropy_masks, to
 from grpo_core.objective.kl import KlEstimator, kl_penalty
 from grpo_core.objective.loss import acts_without_advantage
 from grpo_core.recipe.schema import Recipe
-from grpo_core.types import LogprobSpace, ScoredGroup, TokenStats, TrainBatch, TrainGroup, TrainMember
+from grpo_core.types import LogprobSpace, RolloutGroup, ScoredGroup, TokenStats, TrainBatch, TrainGroup, TrainMember
 
 __all__ = [
     "Share",
     "attach_logprobs",
+    "batch_of",
     "penalised_totals",
     "take_share",
-    "trained_space",
+    "train_group",
     "updates_of",
     "with_advantages",
 ]
@@ -53,26 +54,37 @@ def take_share(parts: Parts, known: Known, scored: Mapping[Piece, ScoredGroup], 
     that every later list lines up.
     """
     recipe = parts.plan.recipe
-    groups = {piece: _group(recipe, known.groups[piece.place], piece, one) for piece, one in scored.items()}
+    groups = {
+        piece: train_group(
+            one.group, _in_loss(recipe, known.groups[piece.place])[piece.first : piece.first + piece.count]
+        )
+        for piece, one in scored.items()
+    }
     chunks = _chunks(recipe, len(known.groups))
     shares = balance(known.shares, _costs(recipe, known), chunks) if parts.ranks.world_size > 1 else known.shares
-    batch = TrainBatch(
-        groups=move(parts.ranks, groups, known.shares, shares),
+    moved = move(parts.ranks, groups, known.shares, shares)
+    batch = batch_of(recipe, moved, known.logprob_space, step=step)
+    return Share(pieces=shares[parts.ranks.rank], batch=batch)
+
+
+def batch_of(recipe: Recipe, groups: Sequence[TrainGroup], space: LogprobSpace, *, step: int) -> TrainBatch:
+    """A batch whose denominators are still 0; `space` is that of the engine's log-probabilities."""
+    return TrainBatch(
+        groups=tuple(groups),
         step=step,
         temperature=recipe.rollout.temperature,
-        logprob_space=trained_space(recipe, known.logprob_space),
+        logprob_space=_trained_space(recipe, space),
         sequences=0,
         tokens=0,
         max_completion_tokens=recipe.rollout.max_completion_tokens,
     )
-    return Share(pieces=shares[parts.ranks.rank], batch=batch)
 
 
-def _group(recipe: Recipe, facts: Facts, piece: Piece, one: ScoredGroup) -> TrainGroup:
-    flags = _in_loss(recipe, facts)[piece.first : piece.first + piece.count]
+def train_group(group: RolloutGroup, in_loss: Iterable[bool]) -> TrainGroup:
+    """The group as the trainer gets it, advantages still 0; `in_loss` says it of each completion."""
     return TrainGroup(
-        prompt_ids=one.group.request.prompt_ids,
-        images=one.group.sample.images,
+        prompt_ids=group.request.prompt_ids,
+        images=group.sample.images,
         members=tuple(
             TrainMember(
                 token_ids=completion.token_ids,
@@ -80,7 +92,7 @@ def _group(recipe: Recipe, facts: Facts, piece: Piece, one: ScoredGroup) -> Trai
                 sampling_logprobs=completion.sampling_logprobs,
                 in_loss=flag,
             )
-            for completion, flag in zip(one.group.completions, flags, strict=True)
+            for completion, flag in zip(group.completions, in_loss, strict=True)
         ),
     )
 
@@ -92,7 +104,7 @@ def _in_loss(recipe: Recipe, facts: Facts) -> list[bool]:
     ]
 
 
-def trained_space(recipe: Recipe, space: LogprobSpace) -> LogprobSpace:
+def _trained_space(recipe: Recipe, space: LogprobSpace) -> LogprobSpace:
     """The space of the engine's log-probabilities, which the trainer must be able to compute too."""
     if space != "processed":
         return space

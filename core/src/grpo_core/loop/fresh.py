@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from grpo_core.loop.ahead import Asked
-from grpo_core.loop.batches import trained_space
+from grpo_core.loop.batches import batch_of, train_group
 from grpo_core.loop.facts import one_space
 from grpo_core.loop.guards import check_sampler_gap
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rollout import generate
-from grpo_core.types import RolloutGroup, RolloutRequest, TrainBatch, TrainGroup, TrainMember
+from grpo_core.types import RolloutGroup, RolloutRequest
 
 __all__ = ["compare", "draw_beginnings"]
 
@@ -42,15 +42,8 @@ def compare(parts: Parts, groups: Sequence[RolloutGroup], *, step: int) -> dict[
     ranks together. Raises `RolloutError` where more than `rollout.max_gap_nats` is between the two."""
     recipe = parts.plan.recipe
     space = one_space(parts.ranks.gather({group.logprob_space for group in groups}))
-    batch = TrainBatch(
-        groups=tuple(_group(group) for group in groups),
-        step=step,
-        temperature=recipe.rollout.temperature,
-        logprob_space=trained_space(recipe, space),
-        sequences=0,
-        tokens=0,
-        max_completion_tokens=recipe.rollout.max_completion_tokens,
-    )
+    compared = [train_group(group, [False] * len(group.completions)) for group in groups]
+    batch = batch_of(recipe, compared, space, step=step)
     stats = parts.trainer.logprobs(batch, "policy")
     mean, largest = check_sampler_gap(batch, stats, recipe.rollout.max_gap_nats, parts.ranks)
     return {"sampler/fresh_gap_mean": mean, "sampler/fresh_gap_max": largest}
@@ -59,13 +52,3 @@ def compare(parts: Parts, groups: Sequence[RolloutGroup], *, step: int) -> dict[
 def _beginning(request: RolloutRequest) -> RolloutRequest:
     params = replace(request.params, max_tokens=min(_TOKENS, request.params.max_tokens))
     return replace(request, n=min(_COMPLETIONS, request.n), params=params)
-
-
-def _group(group: RolloutGroup) -> TrainGroup:
-    members = tuple(
-        TrainMember(
-            token_ids=completion.token_ids, advantage=0.0, sampling_logprobs=completion.sampling_logprobs, in_loss=False
-        )
-        for completion in group.completions
-    )
-    return TrainGroup(prompt_ids=group.request.prompt_ids, images=group.sample.images, members=members)
