@@ -118,6 +118,30 @@ def gone(run: Path, limit_s: float = 20.0) -> bool:
     return not processes_of(run)
 
 
+ENGINE = """
+from grpo_core.api import RolloutSpec, hookimpl
+from grpo_core.rollout.backend import TransformersRollout
+
+
+class Faulty(TransformersRollout):
+    def generate(self, requests):
+        if self._context.rank == FAULTY:
+            raise ZeroDivisionError("in an engine")
+        return super().generate(requests)
+
+
+@hookimpl
+def grpo_rollout_backends():
+    yield RolloutSpec(
+        name="faulty",
+        summary="Fails on one rank",
+        target=f"{__file__}:Faulty",
+        options="grpo_core.rollout.options:TransformersRolloutOptions",
+        capabilities=frozenset({"weights:stream"}),
+    )
+"""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
     make_workplace(tmp_path)
@@ -205,6 +229,19 @@ def test_a_rank_that_dies_or_blocks_ends_the_run_with_its_name(place: Path, rewa
     assert gone(place / "run")
     assert [row["step"] for row in metrics_of(place / "run")] == [1]
     assert (place / "run/checkpoints/step-000001").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_fault_of_a_plugin_is_printed_once_after_its_traceback(place: Path, rank: int) -> None:
+    (place / "engine.py").write_text(ENGINE.replace("FAULTY", str(rank)), encoding="utf-8")
+    process = start(place, *train_arguments("run", "--plugin", "engine.py", "--rollout", "faulty", *TWO))
+    printed, _ = process.communicate(timeout=600)
+    assert process.returncode == 4, printed
+    assert printed.count("error: ") == printed.count("Traceback (most recent call last)") == 1
+    fault = "ZeroDivisionError: in an engine"
+    assert re.search(rf"Traceback.*in generate\n.*\n{fault}\nerror: rank {rank}: {fault}", printed, re.DOTALL)
+    assert gone(place / "run")
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@
     └── Collapse                 4   a run whose numbers say that going on is pointless
 
 A message says what is wrong with the value and where; `hint` says what to do. The command line prints both and
-shows a traceback only with `--debug`.
+shows a traceback only with `--debug`, which a process of several does of its own accord for any other error.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,17 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(error: Exception, rank: int, *, debug: bool) -> int:
-    """Print an error, on one rank only: the one that it is of, or that found it out."""
+    """Print an error, on one rank only: the one that it is of, or that found it out. One that is not of our making
+    comes with its traceback: a run of many processes is not begun again to see that."""
     from grpo_core.ranks.failure import PeerError, failure_of
 
     if isinstance(error, PeerError) and error.failure.by != rank:
         return error.exit_code
-    if not rank:
-        return show_error(error, debug=debug)
+    if debug or not isinstance(error, GrpoError):
+        print("".join(traceback.format_exception(error)).rstrip(), file=sys.stderr)
     told = failure_of(error, rank)
-    shown = GrpoError(told.message, hint=told.hint)
-    shown.__cause__, shown.exit_code = error, told.exit_code
-    return show_error(shown, debug=debug)
+    shown = error if isinstance(error, GrpoError) and not rank else GrpoError(told.message, hint=told.hint)
+    shown.exit_code = told.exit_code
+    return show_error(shown, debug=False)
 
 
 if __name__ == "__main__":
