@@ -32,6 +32,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+def python_path(site: Path) -> str:
+    """Where a process finds these packages, before what this one finds."""
+    return os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+
+
 @pytest.fixture(scope="session")
 def grpoctl(site: Path) -> Grpoctl:
     """Runs the command where they are installed."""
@@ -40,7 +45,7 @@ def grpoctl(site: Path) -> Grpoctl:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRPO_")}
         return subprocess.run(
             [sys.executable, "-m", "grpo_core", *arguments],
-            env={**inherited, "PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1", **environment},
+            env={**inherited, "PYTHONPATH": python_path(site), "HF_HUB_OFFLINE": "1", **environment},
             cwd=cwd,
             capture_output=True,
             text=True,

@@ -13,7 +13,7 @@ import pytest
 
 from grpo_core import __version__
 from tests.integration.runs import make_workplace
-from tests.packages.conftest import HERE, Grpoctl
+from tests.packages.conftest import HERE, Grpoctl, python_path
 
 BROKEN = {
     "grpo-exits": ("import", "it calls sys.exit(7) (grpo_exits/plugin.py:5)"),
@@ -36,7 +36,10 @@ BROKEN = {
     ),
 }
 """Distribution -> its stage, and its reason and place."""
-SOUND = ("grpo-clash-one", "grpo-clash-two", "grpo-rewards-vowels", "grpo-twin-one", "grpo-twin-two")
+SOUND = (
+    *("grpo-clash-one", "grpo-clash-two", "grpo-recipes-polite", "grpo-rewards-vowels"),
+    *("grpo-twin-one", "grpo-twin-two"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +138,7 @@ except GrpoError as error:
 
 def use(name: str, site: Path) -> str:
     """Build the reward of this name and call it, in a process of its own; what that printed."""
-    environment = {**os.environ, "PYTHONPATH": str(site)}
+    environment = {**os.environ, "PYTHONPATH": python_path(site)}
     command = [sys.executable, "-c", USE, name]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -194,3 +197,16 @@ def test_a_shared_name_is_refused_before_a_model_loads(tmp_path: Path, grpoctl: 
     assert done.returncode in (2, 3)
     assert "several plugins register a reward 'politeness'" in done.stderr
     assert "Write grpo-clash-one/politeness or grpo-clash-two/politeness." in done.stderr
+
+
+def test_a_shipped_recipe_means_the_plugin_that_it_requires_also_where_a_user_extends_it(
+    tmp_path: Path, grpoctl: Grpoctl
+) -> None:
+    assert "polite is sound" in grpoctl("recipe", "check", "polite").stdout
+    (tmp_path / "mine.yaml").write_text("extends: polite\nrun: {steps: 2}\n", encoding="utf-8")
+    assert "mine.yaml is sound" in grpoctl("recipe", "check", "mine.yaml", cwd=tmp_path).stdout
+    (tmp_path / "own.yaml").write_text("extends: polite\nrewards: [politeness]\n", encoding="utf-8")
+    done = grpoctl("recipe", "check", "own.yaml", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "several plugins register a reward 'politeness'" in done.stderr
+    assert "Write grpo-clash-one/politeness or grpo-clash-two/politeness. (own.yaml:2)" in done.stderr

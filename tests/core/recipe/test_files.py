@@ -6,8 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grpo_core.errors import PluginError, RecipeError, UnknownComponent
+from grpo_core.plugins.scope import Scope, scope_of
 from grpo_core.plugins.specs import RecipeSpec
+from grpo_core.recipe.entries import apply_overrides
 from grpo_core.recipe.files import (
+    RecipeFile,
     depends_on_its_folder,
     is_file_reference,
     locate_recipe,
@@ -15,17 +18,18 @@ from grpo_core.recipe.files import (
     registered_recipe,
 )
 from grpo_core.recipe.layers import Layer
+from grpo_core.recipe.overrides import parse_override
 from grpo_core.recipe.validate import validate
 from tests.core.recipe.fakes import fake_host
 
 
-def _unknown(name: str) -> Path:
+def _unknown(name: str, scope: Scope | None) -> RecipeFile:
     raise UnknownComponent(f"no plugin registers a recipe '{name}'")
 
 
 def _read(file: Path, text: str) -> Layer:
     file.write_text(text, encoding="utf-8")
-    return read_recipe(file, find=_unknown)
+    return read_recipe(RecipeFile(path=file), find=_unknown)
 
 
 def test_values_come_with_file_and_line(tmp_path: Path) -> None:
@@ -63,9 +67,50 @@ def test_extended_recipes_lie_below(tmp_path: Path) -> None:
 def test_a_registered_recipe_can_be_extended(tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text("model: a/b\n")
     (tmp_path / "r.yaml").write_text("extends: known\n")
-    assert read_recipe(tmp_path / "r.yaml", find=lambda name: tmp_path / f"{name}.yaml").values == {
-        "model": {"path": "a/b"}
-    }
+
+    def find(name: str, scope: Scope | None) -> RecipeFile:
+        return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
+
+    layer = read_recipe(RecipeFile(path=tmp_path / "r.yaml"), find=find)
+    assert layer.values == {"model": {"path": "a/b"}}
+
+
+def test_what_a_shipped_recipe_says_keeps_its_scope_whatever_extends_it(tmp_path: Path) -> None:
+    """Also in files that it extends by path; names in what a user writes on top are the user's."""
+    (tmp_path / "base.yaml").write_text("trainer: torch\nrollout: {use: transformers}\nrun: {steps: 1}\n")
+    (tmp_path / "shipped.yaml").write_text(
+        "extends: ./base.yaml\nplugins: {require: ['grpo-other>=1']}\nrewards: [brevity, {use: timed}]\n"
+    )
+    (tmp_path / "mine.yaml").write_text("extends: shipped\nrollout: {use: remote}\nrun: {steps: 2}\n")
+    asked = []
+
+    def find(name: str, scope: Scope | None) -> RecipeFile:
+        asked.append((name, scope))
+        return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
+
+    layer = read_recipe(RecipeFile(path=tmp_path / "mine.yaml"), find=find)
+    scopes = layer.dotted_scopes()
+    core, empty = frozenset({"grpo-core"}), frozenset[str]()
+    assert scopes["rewards.brevity.use"].tiers == (frozenset({"grpo-acme"}), frozenset({"grpo-other"}), core)
+    assert scopes["rewards.timed.use"] == scopes["rewards.brevity.use"]
+    assert scopes["trainer.use"].tiers == (frozenset({"grpo-acme"}), empty, core)
+    assert {"rollout.use", "run.steps"}.isdisjoint(scopes)
+    assert asked == [("shipped", None)]
+    merged = apply_overrides(layer, [parse_override("rewards.timed.weight=2"), parse_override("rewards.brevity.use=x")])
+    assert set(merged.dotted_scopes()) & {"rewards.timed.use", "rewards.x.use"} == {"rewards.timed.use"}
+
+
+def test_a_shipped_recipe_extends_the_recipe_of_a_name_that_it_knew(tmp_path: Path) -> None:
+    (tmp_path / "shipped.yaml").write_text("extends: known\n")
+    (tmp_path / "known.yaml").write_text("model: a/b\n")
+    asked: list[tuple[str, Scope | None]] = []
+
+    def find(name: str, scope: Scope | None) -> RecipeFile:
+        asked.append((name, scope))
+        return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
+
+    read_recipe(RecipeFile(path=tmp_path / "shipped.yaml", owner="grpo-acme"), find=find)
+    assert asked == [("known", scope_of("grpo-acme"))]
 
 
 def test_recipes_that_extend_each_other_are_named(tmp_path: Path) -> None:
@@ -101,10 +146,10 @@ def test_an_empty_file_is_an_empty_recipe(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"nothing\.yaml' cannot be read: No such file"):
-        read_recipe(tmp_path / "nothing.yaml", find=_unknown)
+        read_recipe(RecipeFile(path=tmp_path / "nothing.yaml"), find=_unknown)
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xff")
     with pytest.raises(RecipeError, match=r"bytes\.yaml' is not text in UTF-8"):
-        read_recipe(tmp_path / "bytes.yaml", find=_unknown)
+        read_recipe(RecipeFile(path=tmp_path / "bytes.yaml"), find=_unknown)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +161,14 @@ def test_files_are_told_from_names(text: str, is_file: bool) -> None:
 
 
 def test_a_relative_file_starts_at_the_base() -> None:
-    assert locate_recipe("a.yaml", find=_unknown, base=Path("/b")) == Path("/b/a.yaml")
+    assert locate_recipe("a.yaml", find=_unknown, base=Path("/b")) == RecipeFile(path=Path("/b/a.yaml"))
 
 
 def test_a_recipe_that_a_plugin_ships_is_found_in_its_package() -> None:
     spec = RecipeSpec(name="shipped", summary="", package="grpo_core.recipe", path="files.py", aliases=("boxed",))
     file = registered_recipe("boxed", catalog=fake_host(spec).catalog)
-    assert file.name == "files.py"
-    assert file.is_file()
+    assert (file.path.name, file.owner) == ("files.py", "acme")
+    assert file.path.is_file()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +214,7 @@ def test_whatever_a_file_says_it_is_a_recipe_or_an_error_of_recipes(tmp_path: Pa
     file = tmp_path / "fuzz.yaml"
     file.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
     with contextlib.suppress(RecipeError, UnknownComponent):
-        validate(read_recipe(file, find=_unknown))
+        validate(read_recipe(RecipeFile(path=file), find=_unknown))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -178,4 +223,4 @@ def test_whatever_bytes_a_file_has_it_is_a_recipe_or_an_error_of_recipes(tmp_pat
     for name in ("fuzz.yaml", "fuzz.toml"):
         (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogatepass")
         with contextlib.suppress(RecipeError):
-            validate(read_recipe(tmp_path / name, find=_unknown))
+            validate(read_recipe(RecipeFile(path=tmp_path / name), find=_unknown))

@@ -15,6 +15,7 @@ from grpo_core.recipe.datasets import plan_datasets, training_datasets
 from grpo_core.recipe.explain import explain
 from grpo_core.recipe.layers import Layer, make_layer, merge
 from grpo_core.recipe.mix import mix_names
+from grpo_core.recipe.names import Names
 from grpo_core.recipe.plan import PlannedDataset
 from grpo_core.recipe.problems import Problems
 from grpo_core.recipe.resolve import resolve
@@ -23,7 +24,7 @@ from grpo_core.recipe.syntax import all_paths
 from grpo_core.recipe.validate import examine
 from tests.core.recipe.fakes import fake_host, recipe_of
 
-_CATALOG = fake_host().catalog
+_NAMES = Names(catalog=fake_host().catalog)
 _SOUND: dict[str, Any] = {"model": "m", "rewards": ["a"]}
 
 
@@ -38,7 +39,7 @@ def problems(**dataset: Any) -> list[str]:
 
 def planned(**dataset: Any) -> tuple[tuple[PlannedDataset, ...], PlannedDataset | None, list[Problem]]:
     found = Problems()
-    datasets, evaluation = plan_datasets(DataSettings.model_validate(dataset), found, _CATALOG)
+    datasets, evaluation = plan_datasets(DataSettings.model_validate(dataset), found, _NAMES)
     return datasets, evaluation, found.problems
 
 

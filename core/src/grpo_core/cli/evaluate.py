@@ -77,7 +77,7 @@ def _run_settings(run: Path | None) -> Layer | None:
 
     plan = LaunchPlan.read(run_folder(run))
     batch = plan.recipe.run.model_copy(update={"completions_per_step": None})
-    return settings_of(plan.recipe.model_copy(update={"run": batch}))
+    return settings_of(plan, {"run": batch})
 
 
 def _json(metrics: Any) -> str:

@@ -16,9 +16,10 @@ from grpo_core.errors import Problem, RecipeError
 
 if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
+    from grpo_core.plugins.scope import Scope
+    from grpo_core.recipe.files import RecipeFile
     from grpo_core.recipe.layers import Layer
     from grpo_core.recipe.plan import LaunchPlan
-    from grpo_core.recipe.schema import Recipe
 
 __all__ = ["find_recipe", "gather", "make_plan", "settings_of"]
 
@@ -42,8 +43,8 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
     layer = below or Layer()
     if recipe is not None:
 
-        def find(name: str) -> Path:
-            return find_recipe(name, flags.get("plugin"))
+        def find(name: str, scope: Scope | None) -> RecipeFile:
+            return find_recipe(name, flags.get("plugin"), scope=scope)
 
         layer = merge(layer, read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find))
     given = [(flag, flags[flag.parameter]) for flag in FLAGS if flags.get(flag.parameter) is not None]
@@ -76,23 +77,28 @@ def make_plan(
     host = load_plugins(plugin_files, disable=recipe.plugins.disable, require=recipe.plugins.require)
     found += [Problem(path="objective", message=text) for text in presets.problems(recipe.objective)]
     try:
-        return resolve(recipe, layer.dotted_origins(), host=host, problems=found), host
+        origins, scopes = layer.dotted_origins(), layer.dotted_scopes()
+        return resolve(recipe, origins, host=host, problems=found, scopes=scopes), host
     except RecipeError as error:
         raise RecipeError(error.problems, hint=hint) from None
 
 
-def settings_of(recipe: Recipe) -> Layer:
-    """The settings of a run that there is, for flags and `--set` to win over."""
-    from grpo_core.recipe.layers import make_layer
+def settings_of(plan: LaunchPlan, changes: Mapping[str, Any] | None = None) -> Layer:
+    """The settings of a run that there is (with `changes` of whole sections), for flags and `--set` to win over. Names
+    in them keep meaning what they meant to it, whatever was installed since."""
+    from grpo_core.recipe.layers import ScopedOrigin, make_layer
+    from grpo_core.recipe.meanings import meanings
 
-    return make_layer(recipe.model_dump(mode="json", exclude_defaults=True), {}, base=Path())
+    recipe = plan.recipe.model_copy(update=changes)
+    origins = {path: ScopedOrigin("the run", scope) for path, scope in meanings(plan).items()}
+    return make_layer(recipe.model_dump(mode="json", exclude_defaults=True), origins, base=Path())
 
 
-def find_recipe(name: str, plugin_files: Sequence[Path] | None = None) -> Path:
-    """The file of a registered recipe. Its plugin need not be sound otherwise, so nothing is printed here."""
+def find_recipe(name: str, plugin_files: Sequence[Path] | None = None, *, scope: Scope | None = None) -> RecipeFile:
+    """A registered recipe. Its plugin need not be sound otherwise, so nothing is printed here."""
     from grpo_core.recipe.files import registered_recipe
 
-    return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog)
+    return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog.within(scope))
 
 
 def _layer_of_flag(flag: Flag, value: Any) -> Layer:

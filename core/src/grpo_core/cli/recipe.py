@@ -48,7 +48,7 @@ def show(name: Annotated[str, typer.Argument(help="The name of a recipe.")], plu
     """The file of a recipe, to read or to copy: grpoctl recipe show NAME > my.yaml."""
     from grpo_core.recipe.files import depends_on_its_folder, registered_recipe
 
-    file = registered_recipe(name, catalog=load_plugins(plugin).catalog)
+    file = registered_recipe(name, catalog=load_plugins(plugin).catalog).path
     stderr.print(f"# {file}", markup=False)
     if depends_on_its_folder(file):
         typer.echo(_FOLDER_NOTE.format(name=name))

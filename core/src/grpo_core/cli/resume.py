@@ -62,7 +62,7 @@ def _changed(plan: LaunchPlan, *, texts: Sequence[str], plugin_files: Sequence[P
     """The plan with other settings, resolved anew; it knows both commands that made it."""
     from grpo_core.cli.planning import gather, make_plan, settings_of
 
-    changed, _ = make_plan(gather(None, {"set_": texts}, below=settings_of(plan.recipe)), plugin_files=plugin_files)
+    changed, _ = make_plan(gather(None, {"set_": texts}, below=settings_of(plan)), plugin_files=plugin_files)
     commands = filter(None, [plan.command, shlex.join(["grpoctl", *sys.argv[1:]])])
     kept = {"processes": plan.processes, "per_machine": plan.per_machine}
     return changed.model_copy(update={"command": "\n".join(commands), **kept})

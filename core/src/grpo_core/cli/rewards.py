@@ -206,10 +206,12 @@ def rescore_run(
 
     plan, files = LaunchPlan.read(run), step_files(run, step or ())
     flags = {"rewards": rewards, "reward_weights": reward_weights, "set_": set_}
-    recipe = validate(gather(None, flags, below=settings_of(plan.recipe)))
+    layer = gather(None, flags, below=settings_of(plan))
+    recipe = validate(layer)
     settings = recipe.plugins
     catalog = load_plugins(plugin, disable=settings.disable, require=settings.require).catalog
-    planned = [planned_reward(entry, catalog) for entry in recipe.rewards]
+    scopes = layer.dotted_scopes()
+    planned = [planned_reward(entry, catalog, scopes=scopes) for entry in recipe.rewards]
     with views.writing(output) as write, open_rescoring(plan, run, planned, recipe.scoring, files) as steps:
         found = []
         for each in steps:

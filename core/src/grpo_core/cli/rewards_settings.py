@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from grpo_core.plugins.catalog import Catalog
+    from grpo_core.plugins.scope import Scope
     from grpo_core.recipe.plan import PlannedReward
     from grpo_core.recipe.schema import Recipe, RewardEntry
 
@@ -30,16 +31,24 @@ def reward_settings(name: str, set_: Sequence[str] | None, **flags: Any) -> Reci
     return recipe
 
 
-def planned_reward(entry: RewardEntry, catalog: Catalog, options: Mapping[str, Any] | None = None) -> PlannedReward:
-    """Plan a reward, with further options over its own; problems have the path that `--set` writes."""
+def planned_reward(
+    entry: RewardEntry,
+    catalog: Catalog,
+    options: Mapping[str, Any] | None = None,
+    *,
+    scopes: Mapping[str, Scope] | None = None,
+) -> PlannedReward:
+    """Plan a reward, with further options over its own; problems have the path that `--set` writes. `scopes` as
+    `Layer.dotted_scopes` gives them."""
     from grpo_core.recipe.layers import reward_name
     from grpo_core.recipe.overrides import dotted
     from grpo_core.recipe.resolve import plan_reward
 
+    address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
+    seen = catalog.within((scopes or {}).get(f"{address}.use"))
     try:
-        return plan_reward(entry.model_copy(update={"options": {**entry.options, **(options or {})}}), catalog=catalog)
+        return plan_reward(entry.model_copy(update={"options": {**entry.options, **(options or {})}}), catalog=seen)
     except RecipeError as error:
-        address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
         raise RecipeError([replace(each, path=f"{address}.{each.path}") for each in error.problems]) from None
 
 

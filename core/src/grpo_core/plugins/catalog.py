@@ -1,12 +1,14 @@
 """What was admitted, by name: the short name, an alias, or `dist/name`.
 
-Two plugins may register one name; that is an error only when the name is used. Nothing is imported here.
+Two plugins may register one name; that is an error only when the name is used, and by somebody who could mean either
+(`within`). Nothing is imported here.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -15,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 from grpo_core.errors import AmbiguousComponent, UnknownComponent
 from grpo_core.plugins.elsewhere import package_of
+from grpo_core.plugins.scope import Scope
 from grpo_core.plugins.specs import KINDS, ComponentSpec, DatasetSpec, Kind, RecipeSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
 
@@ -52,12 +55,21 @@ class Catalog:
             *(canonicalize_name(plugin.distribution) for plugin in not_loaded),
         }
         self._not_loaded = tuple(not_loaded)
+        self._scope: Scope | None = None
+
+    def within(self, scope: Scope | None) -> Catalog:
+        """The same components as one sees them who wrote names in `scope`: of several that share a name the nearest is
+        meant, and rows of a hub are understood by those in scope only. None: as on the command line."""
+        seen = copy(self)
+        seen._scope = scope
+        return seen
 
     def get(self, kind: Kind, name: str) -> Entry:
         """The component of this name, alias or `dist/name`; raises `UnknownComponent` or `AmbiguousComponent`."""
-        found = self._matches(kind, name)
-        if not found:
+        matches = self._matches(kind, name)
+        if not matches:
             raise self._unknown(kind, name)
+        found = self._nearest(matches) or matches
         if len(found) > 1:
             choices = " or ".join(entry.qualified_name for entry in found)
             raise AmbiguousComponent(f"several plugins register a {kind} '{name}'", hint=f"Write {choices}.")
@@ -78,6 +90,7 @@ class Catalog:
             for entry in self.entries("dataset")
             if isinstance(entry.spec, DatasetSpec) and wanted in map(str.lower, entry.spec.hub_ids)
         ]
+        found = self._nearest(found)
         if len(found) > 1:
             choices = " or ".join(entry.qualified_name for entry in found)
             raise AmbiguousComponent(
@@ -113,6 +126,13 @@ class Catalog:
             if short in _spellings(entry)
             and (not slash or canonicalize_name(owner) == canonicalize_name(entry.distribution))
         ]
+
+    def _nearest(self, entries: list[Entry]) -> list[Entry]:
+        """Those of the nearest distributions in scope that have any; all of them without a scope."""
+        if self._scope is None:
+            return entries
+        inside = ([e for e in entries if canonicalize_name(e.distribution) in tier] for tier in self._scope.tiers)
+        return next(filter(None, inside), [])
 
     def _spelling(self, entry: Entry) -> str:
         shared = len(self._matches(entry.spec.kind, entry.spec.name)) > 1

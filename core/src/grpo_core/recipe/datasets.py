@@ -17,6 +17,7 @@ from grpo_core.plugins.specs import DatasetSpec
 from grpo_core.recipe.components import plan_entry, plan_object
 from grpo_core.recipe.extras import EXTRAS
 from grpo_core.recipe.mix import mix_names
+from grpo_core.recipe.names import Names
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
 from grpo_core.recipe.problems import Problems
@@ -69,7 +70,7 @@ def training_datasets(data: DataSettings) -> dict[str, MixedDataset]:
 
 
 def plan_datasets(
-    data: DataSettings, found: Problems, catalog: Catalog
+    data: DataSettings, found: Problems, names: Names
 ) -> tuple[tuple[PlannedDataset, ...], PlannedDataset | None]:
     """Plan the training datasets, and the one of evaluation when there is one of its own.
 
@@ -77,16 +78,17 @@ def plan_datasets(
     """
     training: list[tuple[Rows, PlannedDataset]] = []
     for address, entry in training_datasets(data).items():
-        rows = _found_rows(entry.use, address, "use", found, catalog)
+        rows = _found_rows(entry.use, address, "use", found, names)
         if rows is not None:
             with found.at(address, "preprocess" if entry.preprocess else "use"):
+                catalog = names.at(f"{address}.preprocess", "dataset.preprocess")
                 training.append((rows, _planned(entry, rows, catalog)))
     evaluation = None
     if data.evaluation is not None:
-        rows = _found_rows(data.evaluation, "dataset", "evaluation", found, catalog)
+        rows = _found_rows(data.evaluation, "dataset", "evaluation", found, names)
         if rows is not None:
             with found.at("dataset", "evaluation"):
-                evaluation = _planned_evaluation(data, rows, training, catalog)
+                evaluation = _planned_evaluation(data, rows, training, names.at("dataset.preprocess"))
     return tuple(planned for _, planned in training), evaluation
 
 
@@ -207,11 +209,11 @@ def _place_of_rows(reference: Reference, entry: Entry) -> Reference:
     )
 
 
-def _found_rows(text: str, section: str, key: str, found: Problems, catalog: Catalog) -> Rows | None:
+def _found_rows(text: str, section: str, key: str, found: Problems, names: Names) -> Rows | None:
     if text == PLACEHOLDER:
         return None
     with found.at(section, key):
-        return find_rows(text, catalog=catalog)
+        return find_rows(text, catalog=names.at(f"{section}.{key}"))
     return None
 
 

@@ -1,7 +1,8 @@
 """Recipe files: YAML or TOML, with the chain of recipes they extend.
 
 `extends` names another file, relative to this one, or a registered recipe; what it says lies below what this file says.
-Gives a layer; values are validated later.
+Bare names in a registered recipe, and in files that it extends, keep the meaning they have for its distribution (see
+`plugins/scope.py`). Gives a layer; values are validated later.
 """
 
 from __future__ import annotations
@@ -9,26 +10,43 @@ from __future__ import annotations
 import importlib.resources
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grpo_core.errors import PluginError, Problem, RecipeError
-from grpo_core.plugins.catalog import Catalog
+from grpo_core.plugins.catalog import Catalog, Entry
+from grpo_core.plugins.scope import Scope, scope_of
 from grpo_core.plugins.specs import RecipeSpec
-from grpo_core.recipe.layers import Layer, make_layer, merge
+from grpo_core.recipe.layers import Layer, ScopedOrigin, get_value, make_layer, merge
 from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
 
 __all__ = [
     "FindRecipe",
+    "RecipeFile",
     "depends_on_its_folder",
     "is_file_reference",
     "locate_recipe",
     "read_recipe",
     "registered_recipe",
+    "shipped_path",
 ]
 
-FindRecipe = Callable[[str], Path]
-"""Gives the file of a registered recipe; raises `UnknownComponent` for a name nothing registers."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeFile:
+    """A recipe file and who ships it."""
+
+    path: Path
+    """Absolute."""
+    owner: str | None = None
+    """The distribution that registers it, or the recipe that extends it; None: it is a user's own."""
+
+
+FindRecipe = Callable[[str, Scope | None], RecipeFile]
+"""Gives a registered recipe by its name, looked up in a scope; raises `UnknownComponent` for a name nothing
+registers."""
 
 SUFFIXES = (".yaml", ".yml", ".toml")
 
@@ -38,16 +56,26 @@ def is_file_reference(text: str) -> bool:
     return text.startswith((".", "/", "~")) or text.lower().endswith(SUFFIXES)
 
 
-def locate_recipe(text: str, *, find: FindRecipe, base: Path) -> Path:
-    """The file that a reference to a recipe leads to; relative paths start at the folder `base`."""
+def locate_recipe(
+    text: str, *, find: FindRecipe, base: Path, owner: str | None = None, scope: Scope | None = None
+) -> RecipeFile:
+    """The file that a reference to a recipe leads to; relative paths start at the folder `base`.
+
+    `owner` and `scope` are those of the recipe that the reference is in: None where a user wrote it.
+    """
     if is_file_reference(text):
-        return Path(os.path.abspath(os.path.join(base, os.path.expanduser(text))))
-    return find(text)
+        return RecipeFile(path=Path(os.path.abspath(os.path.join(base, os.path.expanduser(text)))), owner=owner)
+    return find(text, scope)
 
 
-def registered_recipe(name: str, *, catalog: Catalog) -> Path:
+def registered_recipe(name: str, *, catalog: Catalog) -> RecipeFile:
     """The file of a recipe that a plugin ships; raises `UnknownComponent`, or `PluginError` when it is not there."""
     entry = catalog.get("recipe", name)
+    return RecipeFile(path=shipped_path(entry), owner=entry.distribution)
+
+
+def shipped_path(entry: Entry) -> Path:
+    """Where the file of a registered recipe is; raises `PluginError` when it is not there."""
     assert isinstance(entry.spec, RecipeSpec)
     try:
         file = Path(str(importlib.resources.files(entry.spec.package) / entry.spec.path))
@@ -59,7 +87,7 @@ def registered_recipe(name: str, *, catalog: Catalog) -> Path:
     return file
 
 
-def read_recipe(file: Path, *, find: FindRecipe) -> Layer:
+def read_recipe(file: RecipeFile, *, find: FindRecipe) -> Layer:
     """Read a recipe file and everything it extends, merged.
 
     Raises RecipeError when a file cannot be read or the chain comes back to itself, `UnknownComponent` for an unknown
@@ -83,13 +111,15 @@ def depends_on_its_folder(file: Path) -> bool:
     )
 
 
-def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
+def _read_chain(found: RecipeFile, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
+    file = found.path
     if file in above:
         chain = " -> ".join(path.name for path in (*above[above.index(file) :], file))
         raise RecipeError([Problem(path="extends", message=f"the recipes extend each other: {chain}")])
     parsed = _parse(file)
     values = parsed.value
-    origins = _origins(parsed, file.name)
+    scope = None if found.owner is None else scope_of(found.owner, _required(values))
+    origins = _origins(parsed, file.name, scope)
     extends = values.pop("extends", None)
     layer = make_layer(values, {path: at for path, at in origins.items() if path != ("extends",)}, base=file.parent)
     if extends is None:
@@ -97,8 +127,14 @@ def _read_chain(file: Path, find: FindRecipe, above: tuple[Path, ...]) -> Layer:
     if not isinstance(extends, str):
         message = f"must be the path of a recipe file or the name of a recipe, not {extends!r}"
         raise RecipeError([Problem(path="extends", message=message, origin=origins.get(("extends",)))])
-    below = locate_recipe(extends, find=find, base=file.parent)
+    below = locate_recipe(extends, find=find, base=file.parent, owner=found.owner, scope=scope)
     return merge(_read_chain(below, find, (*above, file)), layer)
+
+
+def _required(values: Mapping[str, Any]) -> list[str]:
+    """The recipe's `plugins.require`, as far as it is well formed."""
+    required = get_value(values, ("plugins", "require"))
+    return [text for text in required if isinstance(text, str)] if isinstance(required, list) else []
 
 
 def _parse(file: Path) -> Parsed:
@@ -128,7 +164,9 @@ def _parse_toml(text: str) -> Parsed:
         raise RecipeSyntaxError(str(error) or "values are nested too deeply") from None
 
 
-def _origins(parsed: Parsed, shown: str) -> dict[KeyPath, str]:
+def _origins(parsed: Parsed, shown: str, scope: Scope | None) -> dict[KeyPath, str]:
     if parsed.lines:
-        return {path: f"{shown}:{line}" for path, line in parsed.lines.items() if path}
-    return dict.fromkeys(all_paths(parsed.value), shown)
+        origins = {path: f"{shown}:{line}" for path, line in parsed.lines.items() if path}
+    else:
+        origins = dict.fromkeys(all_paths(parsed.value), shown)
+    return origins if scope is None else {path: ScopedOrigin(text, scope) for path, text in origins.items()}

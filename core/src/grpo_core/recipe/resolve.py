@@ -13,6 +13,7 @@ from grpo_core import __version__
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.plugins.catalog import Catalog
 from grpo_core.plugins.host import PluginHost
+from grpo_core.plugins.scope import Scope
 from grpo_core.plugins.specs import RewardSpec
 from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.checks import prompts_per_step
@@ -21,6 +22,7 @@ from grpo_core.recipe.components import find_component, plan_entry, plan_object
 from grpo_core.recipe.datasets import plan_datasets
 from grpo_core.recipe.extras import missing_extras
 from grpo_core.recipe.layers import reward_name
+from grpo_core.recipe.names import Names
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.paths import read_text_setting
 from grpo_core.recipe.plan import (
@@ -44,21 +46,35 @@ ROUTES: tuple[WeightsRoute, ...] = ("shared", "stream")
 
 
 def resolve(
-    recipe: Recipe, origins: Mapping[str, str], *, host: PluginHost, problems: Sequence[Problem] = ()
+    recipe: Recipe,
+    origins: Mapping[str, str],
+    *,
+    host: PluginHost,
+    problems: Sequence[Problem] = (),
+    scopes: Mapping[str, Scope] | None = None,
 ) -> LaunchPlan:
-    """Plan a run; `origins` maps dotted paths to who set them, `problems` are those found before.
+    """Plan a run.
 
-    Raises RecipeError with every problem, the ones found before included.
+    Args:
+        recipe: the settings.
+        origins: dotted path -> who set the value.
+        host: the plugins.
+        problems: those found before.
+        scopes: dotted path -> where a bare name there is looked up first; not there: it means any plugin's.
+
+    Raises:
+        RecipeError: with every problem, the ones found before included.
     """
     found = Problems(origins, problems)
+    names = Names(catalog=host.catalog, scopes=scopes or {}, written=origins)
     recipe = _with_texts(recipe, found)
-    datasets, evaluation = plan_datasets(recipe.dataset, found, host.catalog)
+    datasets, evaluation = plan_datasets(recipe.dataset, found, names)
     check_streams(recipe, datasets, found)
-    rewards = tuple(filter(None, (_plan_reward(entry, found, host.catalog) for entry in recipe.rewards)))
-    rollout = _plan_backend("rollout", recipe.rollout, found, host.catalog)
-    trainer = _plan_backend("trainer", recipe.trainer, found, host.catalog)
+    rewards = tuple(filter(None, (_plan_reward(entry, found, names) for entry in recipe.rewards)))
+    rollout = _plan_backend("rollout", recipe.rollout, found, names)
+    trainer = _plan_backend("trainer", recipe.trainer, found, names)
     route = _weights_route(rollout, trainer, found)
-    trackers = tuple(_plan_trackers(recipe.run, found, host.catalog))
+    trackers = tuple(_plan_trackers(recipe.run, found, names.at("run.report_to")))
     _check_lora(recipe, trainer, found)
     _check_staleness(recipe, rollout, found)
     _check_options(recipe, rollout, found)
@@ -111,12 +127,12 @@ def plan_reward(entry: RewardEntry, *, catalog: Catalog) -> PlannedReward:
     return _planned_reward(entry, spec, planned)
 
 
-def _plan_reward(entry: RewardEntry, found: Problems, catalog: Catalog) -> PlannedReward | None:
+def _plan_reward(entry: RewardEntry, found: Problems, names: Names) -> PlannedReward | None:
     if entry.use == PLACEHOLDER:
         return None
     address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
     with found.at(address, "use"):
-        return plan_reward(entry, catalog=catalog)
+        return plan_reward(entry, catalog=names.at(f"{address}.use"))
     return None
 
 
@@ -144,10 +160,10 @@ def _plan_backend(
     kind: Literal["rollout", "trainer"],
     settings: RolloutSettings | TrainerSettings,
     found: Problems,
-    catalog: Catalog,
+    names: Names,
 ) -> PlannedComponent | None:
     with found.at(kind, "use"):
-        entry = find_component(kind, settings.use, catalog=catalog).entry
+        entry = find_component(kind, settings.use, catalog=names.at_default(f"{kind}.use")).entry
         return None if entry is None else plan_entry(entry, settings.options)
     return None
 
