@@ -59,9 +59,8 @@ def _requirements(distribution: str, extras: Collection[str] | None) -> Iterator
         return
     for requirement in _parsed(lines):
         marker = requirement.marker
-        if marker is None or (extras is None and "extra" in str(marker)):
-            yield requirement
-        elif any(marker.evaluate({"extra": extra}) for extra in (*(extras or ()), "")):
+        is_extra = extras is None and "extra" in str(marker)
+        if marker is None or is_extra or any(marker.evaluate({"extra": extra}) for extra in ("", *(extras or ()))):
             yield requirement
 
 
