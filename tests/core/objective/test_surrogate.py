@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.objective.presets import resolve
-from grpo_core.objective.surrogate import cut_tokens, policy_ratio, surrogate
+from grpo_core.objective.surrogate import bounded_tokens, cut_tokens, policy_ratio, surrogate
 from grpo_core.recipe.schema import ObjectiveSettings
 from tests.core.objective.batches import LOSSES, prefix_mask, rows
 
@@ -101,11 +101,20 @@ def test_the_tokens_cut_are_those_without_gradient() -> None:
     assert cut(1.5, 0.0, grpo) == (False, False)
 
 
-def test_cispo_cuts_weights_of_either_sign_and_sapo_none() -> None:
-    cispo = ObjectiveSettings(loss="cispo", clip_low=0.5, clip_high=2.0)
-    assert cut(2.5, -1.0, cispo) == (False, True)
-    assert cut(0.4, 1.0, cispo) == (True, False)
-    assert cut(1e6, 1.0, ObjectiveSettings(loss="sapo")) == (False, False)
+@pytest.mark.parametrize("ratio", [0.1, 0.4, 1.0, 2.5, 1e6])
+@pytest.mark.parametrize("advantage", [-1.0, 0.0, 1.0])
+def test_cispo_and_sapo_remove_no_gradient(ratio: float, advantage: float) -> None:
+    assert cut(ratio, advantage, ObjectiveSettings(loss="cispo", clip_low=0.5, clip_high=2.0)) == (False, False)
+    assert cut(ratio, advantage, ObjectiveSettings(loss="sapo")) == (False, False)
+
+
+def test_cispo_bounds_weights_of_either_sign_on_both_sides_and_the_others_none() -> None:
+    cispo = resolve(ObjectiveSettings(loss="cispo", clip_low=0.5, clip_high=2.0))
+    bounded_BT = bounded_tokens(rows([2.5, 0.4, 1.0, 2.5]), rows([-1.0, 1.0, 1.0, 0.0]), cispo)
+    assert bounded_BT is not None
+    assert bounded_BT.tolist() == [[True, True, False, False]]
+    for name in ("grpo", "sapo", "gspo"):
+        assert bounded_tokens(rows([9.0]), rows([1.0]), resolve(ObjectiveSettings(loss=name))) is None
 
 
 def test_the_sequence_ratio_is_the_geometric_mean_over_the_tokens_of_the_completion() -> None:

@@ -174,3 +174,13 @@ def test_logits_that_are_not_finite_show_in_the_logprob_of_their_row_alone(bad: 
     drawn = draw(logits, params(temperature=temperature), torch.full((3,), 0.5).double())
     assert torch.isfinite(drawn.logprobs_B).tolist() == [False, True, False]
     assert (drawn.tokens_B < 3).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(offset=st.floats(-1e4, 1e4), scale=st.sampled_from([0.1, 1.0, 20.0]), temperature=st.sampled_from([0.6, 1.0]))
+def test_an_offset_of_all_logits_costs_the_logprob_no_digit(offset: float, scale: float, temperature: float) -> None:
+    logits_BV = torch.randn(16, 500, generator=torch.Generator().manual_seed(1)) * scale + offset
+    drawn = draw(logits_BV, params(temperature=temperature), torch.linspace(0, 0.99, 16, dtype=torch.float64))
+    exact_BV = (logits_BV.double() / temperature).log_softmax(-1)
+    found_B = exact_BV.gather(-1, drawn.tokens_B[:, None]).squeeze(-1)
+    torch.testing.assert_close(drawn.logprobs_B.double(), found_B, rtol=3e-7, atol=3e-6)

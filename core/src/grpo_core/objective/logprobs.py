@@ -4,7 +4,7 @@ What it does not do: run the model, or know how a model makes logits of hidden s
 scaling or soft-capping of its family). Called inside the wrapped module's forward, by every trainer backend.
 
 Memory: at most one chunk of [chunk_tokens, V] logits is alive, in forward and backward, beside two temporaries of its
-size. The backward of several chunks computes each chunk's logits again; a single chunk keeps them.
+size (without gradient one, and a sixteenth). The backward of several chunks computes each chunk's logits again; a single chunk keeps them.
 
 Shapes: N tokens, C tokens of a chunk, H hidden, V vocabulary.
 """
@@ -21,6 +21,9 @@ from torch.utils.checkpoint import checkpoint
 __all__ = ["TokenLogprobs", "chunked_logprobs"]
 
 Head = Callable[[Tensor], Tensor]
+
+_PARTS = 16
+"""Into so many blocks of rows a chunk is cut where a temporary of all of it would be one too many."""
 
 
 class TokenLogprobs(NamedTuple):
@@ -77,21 +80,24 @@ def chunked_logprobs(
 class _TokenStatistics(torch.autograd.Function):
     """log p(target) and entropy of p = softmax(logits / temperature), in place where autograd would make copies.
 
-    With z = logits / temperature: d log p(target) / dz = onehot(target) - p, and dH / dz = -p (log p + H).
+    With y = (logits - largest) / temperature and S = sum exp y: log p = y - log S and H = log S - sum(y exp y) / S. The
+    largest logit is subtracted before anything is rounded: 300 + 1e-5 is 300 in fp32.
+    d log p(target) / dy = onehot(target) - p, and dH / dy = -p (log p + H).
     """
 
     @staticmethod
     def forward(
         ctx: Any, logits_CV: Tensor, targets_C: Tensor, temperature: float, with_entropy_grad: bool
     ) -> tuple[Tensor, Tensor]:
-        z_CV = _scaled(logits_CV, temperature)
-        largest_C1 = z_CV.amax(-1, keepdim=True)
-        exp_CV = (z_CV - largest_C1).exp_()
+        precise_CV = _precise(logits_CV)
+        largest_C1 = precise_CV.amax(-1, keepdim=True)
+        exp_CV = _exponents(precise_CV, largest_C1, temperature).exp_()
         sum_C = exp_CV.sum(-1)
-        lse_C = largest_C1.squeeze(-1) + sum_C.log()
-        logprobs_C = z_CV.gather(-1, targets_C[:, None]).squeeze(-1) - lse_C
-        entropies_C = lse_C - exp_CV.mul_(z_CV).sum(-1) / sum_C
-        ctx.save_for_backward(logits_CV, targets_C, lse_C, entropies_C)
+        log_sum_C = sum_C.log()
+        chosen_C1 = _exponents(precise_CV.gather(-1, targets_C[:, None]), largest_C1, temperature)
+        logprobs_C = chosen_C1.squeeze(-1) - log_sum_C
+        entropies_C = log_sum_C - _weighted(exp_CV, precise_CV, largest_C1, temperature) / sum_C
+        ctx.save_for_backward(logits_CV, targets_C, largest_C1, log_sum_C, entropies_C)
         ctx.temperature, ctx.with_entropy_grad = temperature, with_entropy_grad
         if not with_entropy_grad:
             ctx.mark_non_differentiable(entropies_C)
@@ -99,8 +105,8 @@ class _TokenStatistics(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_logprobs_C: Tensor, grad_entropies_C: Tensor) -> tuple[Tensor, None, None, None]:
-        logits_CV, targets_C, lse_C, entropies_C = ctx.saved_tensors
-        logp_CV = _scaled(logits_CV, ctx.temperature) - lse_C[:, None]
+        logits_CV, targets_C, largest_C1, log_sum_C, entropies_C = ctx.saved_tensors
+        logp_CV = _exponents(_precise(logits_CV), largest_C1, ctx.temperature).sub_(log_sum_C[:, None])
         if ctx.with_entropy_grad:
             p_CV = logp_CV.exp()
             grad_CV = logp_CV.add_(entropies_C[:, None]).mul_(-grad_entropies_C[:, None])
@@ -111,12 +117,26 @@ class _TokenStatistics(torch.autograd.Function):
         return grad_CV.div_(ctx.temperature).to(logits_CV.dtype), None, None, None
 
 
-def _scaled(logits_CV: Tensor, temperature: float) -> Tensor:
-    precise_CV = logits_CV if logits_CV.dtype == torch.float64 else logits_CV.float()
-    return precise_CV if temperature == 1.0 else precise_CV / temperature
+def _precise(logits: Tensor) -> Tensor:
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def _exponents(precise: Tensor, largest_C1: Tensor, temperature: float) -> Tensor:
+    """y = (logits - largest) / temperature, a new tensor."""
+    shifted = precise - largest_C1
+    return shifted if temperature == 1.0 else shifted.div_(temperature)
+
+
+def _weighted(exp_CV: Tensor, precise_CV: Tensor, largest_C1: Tensor, temperature: float) -> Tensor:
+    """[C] sum(y exp y); overwrites `exp_CV`. A few rows at a time, as y would be one more chunk."""
+    rows = max(1, -(-len(exp_CV) // _PARTS))
+    blocks = zip(*(each.split(rows) for each in (exp_CV, precise_CV, largest_C1)), strict=True)
+    return torch.cat([exp.mul_(_exponents(precise, largest, temperature)).sum(-1) for exp, precise, largest in blocks])
 
 
 @torch.no_grad()
 def _raw_logprobs(logits_CV: Tensor, targets_C: Tensor) -> Tensor:
-    precise_CV = _scaled(logits_CV, 1.0)
-    return precise_CV.gather(-1, targets_C[:, None]).squeeze(-1) - precise_CV.logsumexp(-1)
+    precise_CV = _precise(logits_CV)
+    largest_C1 = precise_CV.amax(-1, keepdim=True)
+    log_sum_C = _exponents(precise_CV, largest_C1, 1.0).exp_().sum(-1).log()
+    return (precise_CV.gather(-1, targets_C[:, None]) - largest_C1).squeeze(-1) - log_sum_C

@@ -17,9 +17,9 @@ from torch import Tensor
 from grpo_core.errors import TrainerError
 from grpo_core.objective.importance import Importance, importance
 from grpo_core.objective.kl import token_kl
-from grpo_core.objective.presets import Denominator, resolve
+from grpo_core.objective.presets import Denominator, Loss, resolve
 from grpo_core.objective.sums import MetricSums, TokenMetrics, measure
-from grpo_core.objective.surrogate import cut_tokens, policy_ratio, surrogate
+from grpo_core.objective.surrogate import bounded_tokens, cut_tokens, policy_ratio, surrogate
 from grpo_core.recipe.schema import ObjectiveSettings
 from grpo_core.types import TrainBatch
 
@@ -102,7 +102,7 @@ def compute_loss(inputs: TokenInputs, denominators: Denominators, settings: Obje
     if settings.entropy_bonus > 0:
         terms_BT = terms_BT - settings.entropy_bonus * inputs.entropies_BT
     total = (terms_BT / _denominators(mask_BT, loss.denominator, denominators)).sum()
-    metrics = _token_metrics(inputs, ratio_BT, weights, cut_tokens(ratio_BT, advantages_BT, loss))
+    metrics = _token_metrics(inputs, ratio_BT, advantages_BT, weights, loss)
     return LossResult(loss=total, sums=measure(total, metrics))
 
 
@@ -148,14 +148,20 @@ def _cleaned(inputs: TokenInputs) -> TokenInputs:
 
 @torch.no_grad()
 def _token_metrics(
-    inputs: TokenInputs, ratio_BT: Tensor, weights: Importance, cut: tuple[Tensor, Tensor]
+    inputs: TokenInputs, ratio_BT: Tensor, advantages_BT: Tensor, weights: Importance, loss: Loss
 ) -> TokenMetrics:
     reference_BT = inputs.reference_logprobs_BT
+    in_term_BT = weights.weights_BT != 0  # a token that a mask left out has no gradient for the clip to remove
+    if inputs.policy_mask_BT is not None:
+        in_term_BT = in_term_BT & inputs.policy_mask_BT
+    cut_low_BT, cut_high_BT = cut_tokens(ratio_BT, advantages_BT, loss)
+    bounded_BT = bounded_tokens(ratio_BT, advantages_BT, loss)
     return TokenMetrics(
         mask_BT=inputs.mask_BT,
         ratio_BT=ratio_BT,
-        cut_low_BT=cut[0],
-        cut_high_BT=cut[1],
+        cut_low_BT=cut_low_BT & in_term_BT,
+        cut_high_BT=cut_high_BT & in_term_BT,
+        bounded_ratio_BT=None if bounded_BT is None else bounded_BT & in_term_BT,
         entropies_BT=inputs.entropies_BT,
         kl_BT=None if reference_BT is None else token_kl(inputs.logprobs_BT, reference_BT, "k3"),
         gaps_BT=weights.gaps_BT,

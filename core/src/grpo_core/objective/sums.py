@@ -25,9 +25,11 @@ class TokenMetrics:
     ratio_BT: Tensor
     """Policy / old policy, at the level of the loss."""
     cut_low_BT: Tensor
-    """bool: the loss bounds the ratio from below."""
+    """bool: the clip removes the gradient, of a ratio that is too low."""
     cut_high_BT: Tensor
-    """bool: the loss bounds the ratio from above."""
+    """bool: the same of a ratio that is too high."""
+    bounded_ratio_BT: Tensor | None
+    """bool: the loss bounds the ratio, as a weight; None: it is of a kind that does not."""
     entropies_BT: Tensor
     """In nats."""
     kl_BT: Tensor | None
@@ -63,7 +65,8 @@ class MetricSums:
     def finalise(self) -> dict[str, float]:
         """The metrics of an update by their documented names (docs/objective.md), those that apply.
 
-        Without a token in the loss only `policy/loss` does, and without a reference model `policy/kl` does not.
+        Without a token in the loss only `policy/loss` does, without a reference model `policy/kl` does not, and
+        `policy/bounded_share` does for losses that weigh by a bounded ratio.
         """
         total = dict(zip(SUMS, self.sums_K.tolist(), strict=True))
         largest = dict(zip(LARGEST, self.largest_M.tolist(), strict=True))
@@ -79,6 +82,8 @@ class MetricSums:
             }
         if total["kl_tokens"]:
             metrics["policy/kl"] = total["kl"] / total["kl_tokens"]
+        if total["weighed_tokens"]:
+            metrics["policy/bounded_share"] = total["bounded_ratio"] / total["weighed_tokens"]
         return metrics
 
 
@@ -91,6 +96,8 @@ SUMS = (
     "entropy",
     "kl_tokens",
     "kl",
+    "weighed_tokens",
+    "bounded_ratio",
     "gap",
     "sampler_kl",
     "raw_weight",
@@ -115,15 +122,17 @@ MEANS = {
 def measure(loss: Tensor, tokens: TokenMetrics) -> MetricSums:
     """The sums of one micro-batch."""
     mask_BT, gaps_BT = tokens.mask_BT, tokens.gaps_BT
-    kl_BT = torch.zeros_like(gaps_BT) if tokens.kl_BT is None else tokens.kl_BT
+    ones_BT, zeros_BT = torch.ones_like(gaps_BT), torch.zeros_like(gaps_BT)
     added = {
-        "tokens": torch.ones_like(gaps_BT),
+        "tokens": ones_BT,
         "ratio": tokens.ratio_BT,
         "cut_low": tokens.cut_low_BT,
         "cut_high": tokens.cut_high_BT,
         "entropy": tokens.entropies_BT,
-        "kl_tokens": torch.full_like(gaps_BT, 0.0 if tokens.kl_BT is None else 1.0),
-        "kl": kl_BT,
+        "kl_tokens": zeros_BT if tokens.kl_BT is None else ones_BT,
+        "kl": zeros_BT if tokens.kl_BT is None else tokens.kl_BT,
+        "weighed_tokens": zeros_BT if tokens.bounded_ratio_BT is None else ones_BT,
+        "bounded_ratio": zeros_BT if tokens.bounded_ratio_BT is None else tokens.bounded_ratio_BT,
         "gap": gaps_BT.abs(),
         # k3 of KL(sampler || trainer): the sampler drew, so its ratio trainer / sampler is exp(gap).
         "sampler_kl": gaps_BT.clamp(max=20.0).expm1() - gaps_BT,

@@ -13,7 +13,7 @@ from torch import Tensor
 from grpo_core.objective.importance import masked_mean
 from grpo_core.objective.presets import Loss, RatioLevel
 
-__all__ = ["cut_tokens", "policy_ratio", "surrogate"]
+__all__ = ["bounded_tokens", "cut_tokens", "policy_ratio", "surrogate"]
 
 MAX_LOG_RATIO = 20.0
 """In nats. exp overflows fp32 at 88, and an infinite ratio times an advantage of 0 is NaN; no cap is near 5e8."""
@@ -41,19 +41,26 @@ def surrogate(ratio_BT: Tensor, logprobs_BT: Tensor, advantages_BT: Tensor, loss
 
 
 def cut_tokens(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-    """[B, T] bool each: the tokens whose ratio the loss bounds from below, and from above.
+    """[B, T] bool each: the tokens whose gradient the clip removes, below and above.
 
-    For `clip` these are the tokens without gradient: low ratios of bad completions, high ratios of good ones (and those
-    of bad ones above `dual_clip`). For `cispo` those whose weight is bounded. For `sapo` none.
+    Low ratios of bad completions, high ratios of good ones, and those of bad ones above `dual_clip`. Only `clip` removes
+    any: `cispo` bounds a weight and keeps the gradient, `sapo` bounds nothing.
     """
-    low_BT, high_BT = ratio_BT < loss.lowest, ratio_BT > loss.highest
     if loss.surrogate != "clip":
-        return low_BT, high_BT
+        none_BT = torch.zeros_like(ratio_BT, dtype=torch.bool)
+        return none_BT, none_BT
     good_BT, bad_BT = advantages_BT > 0, advantages_BT < 0
-    high_BT = high_BT & good_BT
+    high_BT = good_BT & (ratio_BT > loss.highest)
     if loss.dual_clip is not None:
         high_BT = high_BT | (bad_BT & (ratio_BT > loss.dual_clip))
-    return low_BT & bad_BT, high_BT
+    return bad_BT & (ratio_BT < loss.lowest), high_BT
+
+
+def bounded_tokens(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> Tensor | None:
+    """[B, T] bool: the tokens with a gradient whose ratio `cispo` bounds; None for losses that bound no weight."""
+    if loss.surrogate != "cispo":
+        return None
+    return (advantages_BT != 0) & ((ratio_BT < loss.lowest) | (ratio_BT > loss.highest))
 
 
 def _clip(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> Tensor:

@@ -139,9 +139,10 @@ CHARTS: tuple[Chart, ...] = (
     _chart(
         _POLICY,
         "Clipped",
-        "share of tokens whose gradient the clip removes",
+        "share of tokens whose gradient the clip removes; of cispo those whose weight it bounds",
         "policy/clip_low_share = below",
         "policy/clip_high_share = above",
+        "policy/bounded_share = bounded",
         unit="share",
     ),
     _chart(

@@ -38,22 +38,22 @@ def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV:
 
     `seen_BV` (bool) marks tokens that occur in prompt or completion; used with a repetition penalty only.
     """
-    tempered_BV = logits_BV.float()
-    if params.temperature not in (0.0, 1.0):
-        tempered_BV = tempered_BV / params.temperature
-    largest_B1 = tempered_BV.amax(-1, keepdim=True)
-    weights_BV = (tempered_BV - largest_B1).exp_()
+    scores_BV = logits_BV.float()
+    temperature = params.temperature or 1.0
+    largest_B1 = scores_BV.amax(-1, keepdim=True)
+    # The largest is subtracted before the division rounds: an offset of all logits changes nothing.
+    weights_BV = (scores_BV - largest_B1).div_(temperature).exp_()
     totals_B1 = weights_BV.sum(-1, keepdim=True)
-    scores_BV = tempered_BV
+    chosen_from_BV = scores_BV
     if params.repetition_penalty != 1.0 and seen_BV is not None:
-        scores_BV = _penalised(tempered_BV, seen_BV, params.repetition_penalty)
-        weights_BV = (scores_BV - scores_BV.amax(-1, keepdim=True)).exp_()
+        chosen_from_BV = _penalised(scores_BV, seen_BV, params.repetition_penalty)
+        weights_BV = (chosen_from_BV - chosen_from_BV.amax(-1, keepdim=True)).div_(temperature).exp_()
     if params.temperature == 0.0:
-        tokens_B1 = scores_BV.argmax(-1, keepdim=True)
+        tokens_B1 = chosen_from_BV.argmax(-1, keepdim=True)
     else:
         # Beyond the vocabulary only where the weights are NaN; the log-probability then tells.
         tokens_B1 = _inverse_cdf(_filtered(weights_BV, params), uniforms_B).clamp_(max=logits_BV.shape[-1] - 1)
-    logprobs_B1 = tempered_BV.gather(-1, tokens_B1) - largest_B1 - totals_B1.log()
+    logprobs_B1 = (scores_BV.gather(-1, tokens_B1) - largest_B1).div_(temperature) - totals_B1.log()
     return Draw(tokens_B1.squeeze(-1), logprobs_B1.squeeze(-1))
 
 
