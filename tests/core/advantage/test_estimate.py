@@ -175,3 +175,24 @@ def test_standardised_groups_have_a_standard_deviation_of_one(step: list[list[fl
     for advantages, silent in zip(result.advantages, result.no_signal, strict=True):
         if not silent:
             assert math.fsum(a * a for a in advantages) / (len(advantages) - 1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-298, 1e-200, 1e-160, 1.0, 1e30])
+@every_kind
+def test_totals_of_any_size_that_a_score_can_have_are_compared(settings: AdvantageSettings, unit: float) -> None:
+    """Squares of deviations of 1e-200 are 0 in float64: the standard deviation must not be."""
+    exact = settings.model_copy(update={"tolerance": 0.0})
+    scales = settings.estimator == "reinforce_plus_plus" or (settings.estimator, settings.scale) in (
+        ("group_mean", "std"),
+        ("group_mean", "batch"),
+    )
+    found = estimate([[1 * unit, 2 * unit]], exact)
+    half = estimate([[1.0, 2.0]], exact).advantages[0]
+    assert found.no_signal == (False,)
+    assert found.advantages[0] == pytest.approx([value if scales else value * unit for value in half], rel=1e-12, abs=0)
+
+
+@every_kind
+def test_totals_that_nothing_can_be_divided_by_are_equal(settings: AdvantageSettings) -> None:
+    result = estimate([[5e-324, 1e-323, 0.0]], settings.model_copy(update={"tolerance": 0.0}))
+    assert result == estimate([[0.0, 0.0, 0.0]], settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_core.errors import RewardError
+from grpo_core.reward.metrics import reward_metrics
 from grpo_core.types import Failed
 from tests.core.reward.making import group, planned, score, score_once, scorer
 
@@ -188,6 +190,25 @@ def test_a_reward_that_always_fails_is_to_be_mended_and_not_allowed() -> None:
     with pytest.raises(RewardError, match=r"failed on 2 of 2 completions \(100%\)") as caught:
         score_once(planned("by_text"), group(["nan"] * 2))
     assert caught.value.hint == "Mend the reward, or have it return None for samples it cannot judge."
+
+
+@pytest.mark.parametrize(
+    ("scores", "weights"),
+    [((1e300, 1.0), (1e9, 1.0)), ((1e308, 1e308), (1.0, 1.0)), ((1e155, 0.0), (0.0, 1.0)), ((1e25, 1.0), (1e9, 1.0))],
+)
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_scores_that_would_overflow_a_total_are_failures_of_their_reward_and_sample(
+    scores: tuple[float, float], weights: tuple[float, float], reduce: str
+) -> None:
+    rewards = [planned("as_told", name=f"r{i}", columns={"outcomes": f"c{i}"}, weight=w) for i, w in enumerate(weights)]
+    columns = {f"c{i}": [score, 0.25] for i, score in enumerate(scores)}
+    with scorer(*rewards, columns=list(columns), reduce=reduce, max_failed_share=0.9) as made:
+        (one,) = score(made, group(["0", "1"], columns))
+    assert one.totals == (
+        None,
+        pytest.approx(sum(0.25 * w for w in weights) / (sum(weights) if reduce == "mean" else 1)),
+    )
+    assert all(math.isfinite(value) for value in reward_metrics([one]).values() if value is not None)
 
 
 def test_none_is_no_score_so_it_does_not_dilute_the_share_of_failures() -> None:

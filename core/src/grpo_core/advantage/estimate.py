@@ -20,6 +20,9 @@ __all__ = ["Estimate", "estimate"]
 Totals = Sequence[float | None]
 Centred = tuple[float | None, ...]
 
+_LEAST_SPREAD = 1e-300
+"""Totals that differ by less are equal: nothing in float64 can be divided by such a difference."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -56,7 +59,7 @@ def estimate(totals: Sequence[Totals], settings: AdvantageSettings) -> Estimate:
 
 def _has_no_signal(group: Totals, tolerance: float) -> bool:
     scored = _scored(group)
-    return len(scored) < 2 or max(scored) - min(scored) <= tolerance
+    return len(scored) < 2 or max(scored) - min(scored) <= max(tolerance, _LEAST_SPREAD)
 
 
 def _centre(group: Totals, silent: bool) -> Centred:
@@ -84,16 +87,24 @@ def _leave_one_out(group: Centred) -> Centred:
 
 
 def _divided(group: Centred, spread: float) -> Centred:
-    """Divide by the spread. Without an epsilon: where a group has signal its spread is above the tolerance already."""
+    """Divide by the spread. Without an epsilon: where a group has signal its spread is above the tolerance already, and
+    never 0."""
     return tuple(None if value is None else value / spread if value else 0.0 for value in group)
 
 
 def _std(values: Sequence[float]) -> float:
-    """The unbiased standard deviation, divisor n - 1, which trainers in use take; 0.0 for fewer than two values."""
+    """The unbiased standard deviation, divisor n - 1, which trainers in use take; 0.0 for fewer than two values.
+
+    Of deviations relative to the largest, so that no square of a small one underflows.
+    """
     if len(values) < 2:
         return 0.0
     mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    deviations = [value - mean for value in values]
+    largest = max(map(abs, deviations))
+    if largest == 0.0:
+        return 0.0
+    return largest * math.sqrt(math.fsum((each / largest) ** 2 for each in deviations) / (len(values) - 1))
 
 
 def _scored(group: Totals) -> list[float]:

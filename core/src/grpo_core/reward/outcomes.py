@@ -1,4 +1,4 @@
-"""From what a reward function returned to three-valued outcomes: a finite number, None, or `Failed`. Never a default.
+"""From what a reward function returned to three-valued outcomes: a number, None, or `Failed`. Never a default.
 
 numpy arrays and torch tensors are recognised by their shape attributes, so that a worker process needs neither library.
 
@@ -13,7 +13,11 @@ from numbers import Real
 
 from grpo_core.types import Failed, Outcome
 
-__all__ = ["WrongReturnError", "all_failed", "read_outcomes"]
+__all__ = ["LARGEST_SCORE", "WrongReturnError", "all_failed", "read_outcomes", "weighed"]
+
+LARGEST_SCORE = 1e30
+"""No score, and no score times its weight, is larger: totals, their squares and advantages stay far from where float64
+(1e308) and the fp32 of the loss (3e38) end."""
 
 
 class WrongReturnError(ValueError):
@@ -24,8 +28,8 @@ def read_outcomes(returned: object, count: int) -> tuple[Outcome, ...]:
     """Read `count` outcomes out of what a reward returned.
 
     A list, a tuple, or a one-dimensional array or tensor of numbers and None; a bare None applies to none of the
-    completions. A `Failed` is a failure of its own sample alone, and so are NaN and infinity. Raises `WrongReturnError`
-    for anything else.
+    completions. A `Failed` is a failure of its own sample alone, and so are NaN, infinity and what is beyond
+    `LARGEST_SCORE`. Raises `WrongReturnError` for anything else.
     """
     if returned is None:
         return (None,) * count
@@ -33,6 +37,13 @@ def read_outcomes(returned: object, count: int) -> tuple[Outcome, ...]:
     if len(values) != count:
         raise WrongReturnError(f"returned {len(values)} {_scores(len(values))} for {count} {_completions(count)}")
     return tuple(_outcome(value, position) for position, value in enumerate(values))
+
+
+def weighed(outcome: Outcome, weight: float) -> Outcome:
+    """The outcome as it enters a total; a failure when its weight makes it too large for one."""
+    if outcome is None or isinstance(outcome, Failed) or abs(weight * outcome) <= LARGEST_SCORE:
+        return outcome
+    return Failed(f"returned {outcome:g}, which times its weight {weight:g} is beyond ±{LARGEST_SCORE:g}")
 
 
 def all_failed(reason: str, count: int) -> tuple[Outcome, ...]:
@@ -59,7 +70,11 @@ def _outcome(value: object, position: int) -> Outcome:
         raise WrongReturnError(
             f"returned {_described(value)} at position {position}; a score is a number, None or Failed"
         )
-    return number if math.isfinite(number) else Failed(f"returned {number}, which is not a finite number")
+    if not math.isfinite(number):
+        return Failed(f"returned {number}, which is not a finite number")
+    if abs(number) > LARGEST_SCORE:
+        return Failed(f"returned {number:g}, which is beyond ±{LARGEST_SCORE:g}")
+    return number
 
 
 def _number(value: object) -> float | None:

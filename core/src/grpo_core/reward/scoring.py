@@ -24,6 +24,7 @@ from grpo_core.reward.check import BoundReward, check_rewards, claim_warnings
 from grpo_core.reward.failures import FailureWatch
 from grpo_core.reward.loop_thread import LoopThread
 from grpo_core.reward.metrics import reward_metrics
+from grpo_core.reward.outcomes import weighed
 from grpo_core.reward.totals import total_of
 from grpo_core.reward.wire import WorkerTarget
 from grpo_core.reward.workers import Job, WorkerPool, available_cores
@@ -199,10 +200,11 @@ class Scoring:
             places[:] = [_Place(pending, next(positions)) for _place in places]
 
     def _gather(self, group: RolloutGroup, places: Sequence[Places]) -> ScoredGroup:
-        names = [reward.planned.name for reward in self.scorer.rewards]
         outcomes = {
-            name: tuple(place.outcome() if place else None for place in row)
-            for name, row in zip(names, places, strict=True)
+            reward.planned.name: tuple(
+                weighed(place.outcome() if place else None, reward.planned.weight) for place in row
+            )
+            for reward, row in zip(self.scorer.rewards, places, strict=True)
         }
         return ScoredGroup(
             group=group, outcomes=outcomes, totals=self.scorer._totals(outcomes), records=_merged_records(places)
