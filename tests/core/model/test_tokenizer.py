@@ -196,3 +196,13 @@ def test_an_id_that_the_hub_does_not_give_says_how_to_write_a_folder(monkeypatch
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(RecipeError, match=r"no tokenizer can be loaded from the hub \(a folder would be written \./"):
         load_tokenizer(ModelSettings(path="nobody/nothing"))
+
+
+def test_options_of_the_template_must_be_variables_that_it_reads(model: ModelSettings) -> None:
+    template = "{{ messages[0]['content'] }}{% if enable_thinking %}<think>{% endif %}"
+    settings = model.model_copy(update={"chat_template": template})
+    load_tokenizer(settings.model_copy(update={"chat_template_options": {"enable_thinking": False}}))
+    with pytest.raises(RecipeError, match=r"model\.chat_template_options\.enable_thinkin: the chat template has no"):
+        load_tokenizer(settings.model_copy(update={"chat_template_options": {"enable_thinkin": False}}))
+    with pytest.raises(RecipeError, match=r"model\.chat_template_options: 'tokenize' is not the chat template's"):
+        load_tokenizer(settings.model_copy(update={"chat_template_options": {"tokenize": False}}))

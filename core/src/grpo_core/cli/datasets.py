@@ -107,5 +107,11 @@ def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[l
     from grpo_core.model.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(model)
-    rendered = render_prompts(loaded.samples[:rows], tokenizer, max_prompt_tokens=None, over_long="drop")
+    rendered = render_prompts(
+        loaded.samples[:rows],
+        tokenizer,
+        max_prompt_tokens=None,
+        over_long="drop",
+        template_options=model.chat_template_options,
+    )
     return [(prompt.text, len(prompt.token_ids)) for prompt in rendered.prompts], rendered.warnings

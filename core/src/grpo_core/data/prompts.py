@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from transformers import PreTrainedTokenizerBase
 
+from grpo_core.data.rendering import LeftOut, render_sample
 from grpo_core.data.token_cache import encode_cached
 from grpo_core.errors import DataError
-from grpo_core.model.tokenizer import render_text, template_warning
+from grpo_core.model.tokenizer import template_warning
 from grpo_core.types import Sample
 
 __all__ = ["OverLong", "Prompt", "RenderedPrompts", "render_prompts"]
@@ -50,15 +52,17 @@ def render_prompts(
     *,
     max_prompt_tokens: int | None,
     over_long: OverLong,
+    template_options: Mapping[str, object] = MappingProxyType({}),
     may_be_empty: bool = False,
 ) -> RenderedPrompts:
-    """Render and encode the prompts of all samples.
+    """Render and encode the prompts of all samples; `template_options` are variables of the chat template.
 
     A prompt of more than `max_prompt_tokens` tokens is dropped, is a `DataError` that names the sample, or loses
     tokens from its beginning, so that the question's end and the start of the assistant's turn stay. Raises
     `DataError` when samples were given and every one is dropped, unless that `may_be`.
     """
-    texts = [_render(sample, tokenizer) for sample in samples]
+    left_out = LeftOut()
+    texts = [render_sample(sample, tokenizer, template_options, left_out) for sample in samples]
     encoded = encode_cached(texts, tokenizer)
     prompts: list[Prompt] = []
     long: list[int] = []
@@ -79,15 +83,11 @@ def render_prompts(
         prompts=tuple(prompts),
         dropped=dropped,
         truncated=len(long) - dropped,
-        warnings=_warnings(tokenizer, samples, long, dropped, max_prompt_tokens),
+        warnings=(
+            *_warnings(tokenizer, samples, long, dropped, max_prompt_tokens),
+            *left_out.warnings(len(samples)),
+        ),
     )
-
-
-def _render(sample: Sample, tokenizer: PreTrainedTokenizerBase) -> str:
-    try:
-        return render_text(sample.messages, tokenizer)
-    except DataError as error:
-        raise DataError(f"sample {sample.id}: {error.message}", hint=error.hint) from error
 
 
 def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:

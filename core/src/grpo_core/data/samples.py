@@ -7,6 +7,7 @@ No tokenizer is needed, so rewards can be bound to the columns before anything l
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +25,23 @@ from grpo_core.protocols import Preprocessor
 from grpo_core.recipe.plan import PlannedComponent, PlannedDataset
 from grpo_core.types import BuildContext, Sample
 
-__all__ = ["DATASET_COLUMN", "LoadedSamples", "SampleMaker", "load_samples", "prompt_key", "with_all"]
+__all__ = [
+    "DATASET_COLUMN",
+    "OPTIONS_COLUMN",
+    "TOOLS_COLUMN",
+    "LoadedSamples",
+    "SampleMaker",
+    "load_samples",
+    "prompt_key",
+    "with_all",
+]
 
 DATASET_COLUMN = "dataset"
 """In a mix, the name of the dataset that a sample comes from."""
+TOOLS_COLUMN = "tools"
+"""Function schemas that the chat template writes into the prompt."""
+OPTIONS_COLUMN = "chat_template_kwargs"
+"""Variables of the chat template for this row."""
 _PREPROCESSED = "the preprocessor dropped them"
 
 
@@ -114,7 +128,8 @@ class SampleMaker:
 
 def prompt_key(sample: Sample) -> object:
     """What makes two samples the same question."""
-    return sample.messages, sample.images
+    given = {name: sample.columns.get(name) for name in (TOOLS_COLUMN, OPTIONS_COLUMN)}
+    return sample.messages, sample.images, json.dumps(given, sort_keys=True, default=repr)
 
 
 def with_all(sample: Sample, columns: Iterable[str]) -> Sample:

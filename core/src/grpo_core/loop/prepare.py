@@ -73,7 +73,11 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     require_weights(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
     render = partial(
-        render_prompts, tokenizer=tokenizer, max_prompt_tokens=prompt_limit(plan), over_long=recipe.dataset.over_long
+        render_prompts,
+        tokenizer=tokenizer,
+        max_prompt_tokens=prompt_limit(plan),
+        over_long=recipe.dataset.over_long,
+        template_options=recipe.model.chat_template_options,
     )
 
     def render_some(samples: Sequence[Sample]) -> Sequence[Prompt]:

@@ -7,10 +7,13 @@ without adding any (no second BOS).
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
 from jinja2 import TemplateError
@@ -25,12 +28,14 @@ from grpo_core.types import Message
 __all__ = [
     "FALLBACK_TEMPLATE",
     "RenderedPrompt",
+    "check_template_options",
     "encode",
     "end_token_ids",
     "load_tokenizer",
     "render_prompt",
     "render_text",
     "template_warning",
+    "uses_variable",
 ]
 
 Tokenizer: TypeAlias = PreTrainedTokenizerBase
@@ -42,6 +47,7 @@ FALLBACK_TEMPLATE = (
 """For tokenizers without a chat template: roles as headings. Preceded by the BOS token where the tokenizer adds one."""
 
 _BATCH_TEXTS = 1000
+_UNREAD = "the chat template has no variable of this name; remove it, or see how the template spells it"
 _BOS = "{{ bos_token }}"
 _LOCAL_STARTS = (".", "/", "~")
 
@@ -77,6 +83,7 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
         # What transformers makes of a folder with a config.json and no tokenizer files.
         _fail(key, source, "holds no tokenizer: there is no tokenizer.json, vocabulary or the like")
     _set_template(tokenizer, model)
+    _require_options(tokenizer, model)
     if tokenizer.pad_token_id is None and tokenizer.eos_token_id is not None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
@@ -129,17 +136,38 @@ def render_prompt(messages: Sequence[Message], tokenizer: Tokenizer) -> Rendered
     return RenderedPrompt(text=text, token_ids=encode([text], tokenizer)[0])
 
 
-def render_text(messages: Sequence[Message], tokenizer: Tokenizer) -> str:
-    """The text of `render_prompt`."""
+def render_text(
+    messages: Sequence[Message],
+    tokenizer: Tokenizer,
+    *,
+    tools: Sequence[Mapping[str, object]] | None = None,
+    options: Mapping[str, object] = MappingProxyType({}),
+) -> str:
+    """The text of `render_prompt`; `tools` are function schemas, `options` variables of the template."""
     turns = [{"role": message.role, "content": message.content} for message in messages]
     try:
-        return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        return str(
+            tokenizer.apply_chat_template(turns, tools=tools, tokenize=False, add_generation_prompt=True, **options)
+        )
     except (TemplateError, TypeError, ValueError, KeyError) as error:
         roles = ", ".join(message.role for message in messages)
         raise DataError(
             f"the chat template cannot write this conversation ({roles}): {_first_line(error)}",
             hint="Some templates know no system role or want user and assistant in turn; see model.chat_template.",
         ) from error
+
+
+def check_template_options(options: Mapping[str, object]) -> None:
+    """Raise `DataError` for an option that has the name of something the run itself decides."""
+    taken = set(inspect.signature(PreTrainedTokenizerBase.apply_chat_template).parameters) | {"messages"}
+    for name in options:
+        if name in taken:
+            raise DataError(f"'{name}' is not the chat template's to be given: the run decides it", hint="Remove it.")
+
+
+def uses_variable(tokenizer: Tokenizer, name: str) -> bool:
+    """Whether the chat template reads a variable of this name."""
+    return re.search(rf"\b{re.escape(name)}\b", str(tokenizer.chat_template)) is not None
 
 
 def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
@@ -173,6 +201,18 @@ def _check_template(tokenizer: Tokenizer, setting: str) -> None:
         shown = setting if len(setting) < 60 else setting[:57] + "..."
         message = f"'{shown}' is not a template: what it writes does not contain the message"
         raise RecipeError([Problem(path="model.chat_template", message=message)])
+
+
+def _require_options(tokenizer: Tokenizer, model: ModelSettings) -> None:
+    """Refuse options that the template never reads, which would change nothing without a word."""
+    path = "model.chat_template_options"
+    try:
+        check_template_options(model.chat_template_options)
+    except DataError as error:
+        raise RecipeError([Problem(path=path, message=error.message)]) from error
+    unread = [name for name in model.chat_template_options if not uses_variable(tokenizer, name)]
+    if unread:
+        raise RecipeError([Problem(path=f"{path}.{name}", message=_UNREAD) for name in unread])
 
 
 def _adds_bos(tokenizer: Tokenizer) -> bool:

@@ -64,6 +64,9 @@ class ModelSettings(Section):
     """Folder or hub id of the tokenizer; default: the model's own."""
     chat_template: str | None = None
     """A Jinja template, or the path of a file with one; default: the tokenizer's own."""
+    chat_template_options: dict[str, Any] = Field(default_factory=dict)
+    """Variables of the chat template for all prompts, such as `enable_thinking: false`; a row's column
+    `chat_template_kwargs` wins."""
     revision: str | None = None
     """Branch, tag or commit of a hub id."""
     trust_remote_code: bool = False
