@@ -41,6 +41,11 @@ def place_in_group(completions):
 def place_in_step(completions):
     return [float(i) for i in range(len(completions))]
 
+def says_so_itself(completions):
+    return [float(i) for i in range(len(completions))]
+
+says_so_itself.scope = "group"
+
 def fails_on_rank_one(completions):
     return [float("nan") if text.endswith("0") else 1.0 for text in completions]
 """
@@ -88,7 +93,7 @@ def scored_on(
     ranks: int, rewards_file: Path, *names: str, groups: int = 3, completions: int = 4
 ) -> tuple[list[tuple[ScoredGroup, ...]], list[Known]]:
     """What each rank has in the end."""
-    scopes = {"place_in_group": "group", "place_in_step": "step"}
+    scopes = {"place_in_group": "group", "place_in_step": "step", "says_so_itself": None}
     rewards = [planned(f"{rewards_file}:{name}", name=name, scope=scopes.get(name, "sample")) for name in names]
     requests = requests_of(groups, completions)
     load_module(str(rewards_file))  # before the threads: they share what is imported, as processes do not
@@ -122,7 +127,7 @@ def scored_on(
 @pytest.mark.parametrize("groups", [1, 2, 5])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_rank_0_has_what_one_process_has_and_all_know_the_same(rewards_file: Path, ranks: int, groups: int) -> None:
-    names = ("length", "place_in_group", "place_in_step")
+    names = ("length", "place_in_group", "place_in_step", "says_so_itself")
     (alone,), (known_alone,) = scored_on(1, rewards_file, *names, groups=groups)
     several, known = scored_on(ranks, rewards_file, *names, groups=groups)
     assert several[0] == alone

@@ -42,10 +42,18 @@ def test_a_reward_takes_what_its_spec_says() -> None:
 
 
 def test_an_entry_may_say_otherwise() -> None:
-    entry = {"use": "brevity", "name": "mine", "weight": 2, "tasks": [], "runs_in": "worker", "deadline_s": 9}
+    entry = {
+        "use": "brevity",
+        "name": "mine",
+        "weight": 2,
+        "tasks": [],
+        "runs_in": "worker",
+        "deadline_s": 9,
+        "scope": "step",
+    }
     [reward] = _resolved(rewards=[{**entry, "columns": {"answer": "solution"}}]).rewards
     assert (reward.name, reward.weight, reward.tasks, reward.runs_in) == ("mine", 2.0, (), "worker")
-    assert (reward.deadline_s, reward.columns) == (9.0, {"answer": "solution"})
+    assert (reward.deadline_s, reward.columns, reward.scope) == (9.0, {"answer": "solution"}, "step")
 
 
 def test_a_function_in_a_file_is_a_reward(tmp_path: Path) -> None:
@@ -54,7 +62,8 @@ def test_a_function_in_a_file_is_a_reward(tmp_path: Path) -> None:
     assert reward.name == "my_reward"
     assert reward.component.target == f"{tmp_path}/mine.py:my_reward"
     assert reward.component.distribution is None
-    assert (reward.scope, reward.pure, reward.runs_in, reward.verifies) == ("sample", False, "main", False)
+    assert (reward.pure, reward.runs_in, reward.verifies) == (False, "main", False)
+    assert reward.scope is None, "the function says it"
 
 
 def test_every_problem_is_reported_with_the_origin_of_its_setting() -> None:
@@ -101,6 +110,11 @@ def test_two_names_of_one_reward_clash() -> None:
 def test_a_time_limit_needs_a_worker() -> None:
     [problem] = _problems(recipe_of(rewards=[{"use": "timed", "runs_in": "main"}]))
     assert problem == "rewards.timed.runs_in: must be worker: only there its limit of 2.5 s can be kept"
+
+
+def test_a_time_limit_of_an_answer_needs_the_scope_of_one() -> None:
+    [problem] = _problems(recipe_of(rewards=[{"use": "timed", "scope": "group"}]))
+    assert problem == "rewards.timed.scope: must be sample: its limit of 2.5 s is that of one answer"
 
 
 def test_success_names_a_reward_of_the_run() -> None:

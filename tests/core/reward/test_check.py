@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,27 @@ def test_checking_imports_neither_torch_nor_datasets() -> None:
     heavy = "('torch', 'transformers', 'datasets', 'numpy')"
     code = f"import sys, grpo_core.reward.scoring; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("planned_scope", "own", "scope"),
+    [(None, None, "sample"), (None, "group", "group"), ("step", "group", "step"), ("sample", "group", "sample")],
+)
+def test_the_scope_is_that_of_the_plan_else_what_the_function_says(
+    planned_scope: str | None, own: str | None, scope: str, tmp_path: Path
+) -> None:
+    lines = [
+        "def mine(completions):",
+        "    return [0.0] * len(completions)",
+        *([f"mine.scope = {own!r}"] if own else []),
+    ]
+    (tmp_path / "mine.py").write_text("\n".join(lines))
+    (bound,) = check_rewards([planned(f"{tmp_path}/mine.py:mine", scope=planned_scope)], (), BuildContext())
+    assert bound.planned.scope == scope
+
+
+def test_a_scope_that_there_is_not_names_the_reward_and_the_scopes(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def mine(completions): ...\nmine.scope = 'batch'\n")
+    with pytest.raises(RewardError, match="the function of reward 'mine' has the scope 'batch'") as caught:
+        check_rewards([planned(f"{tmp_path}/mine.py:mine", scope=None)], (), BuildContext())
+    assert "'sample', 'group', 'step'" in str(caught.value.hint)

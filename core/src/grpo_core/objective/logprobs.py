@@ -130,7 +130,7 @@ def _exponents(precise: Tensor, largest_C1: Tensor, temperature: float) -> Tenso
 def _weighted(exp_CV: Tensor, precise_CV: Tensor, largest_C1: Tensor, temperature: float) -> Tensor:
     """[C] sum(y exp y); overwrites `exp_CV`. A few rows at a time, as y would be one more chunk."""
     rows = max(1, -(-len(exp_CV) // _PARTS))
-    blocks = zip(*(each.split(rows) for each in (exp_CV, precise_CV, largest_C1)), strict=True)
+    blocks = zip(*(torch.split(each, rows) for each in (exp_CV, precise_CV, largest_C1)), strict=True)
     return torch.cat([exp.mul_(_exponents(precise, largest, temperature)).sum(-1) for exp, precise, largest in blocks])
 
 

@@ -88,8 +88,8 @@ class PlannedReward(_Part):
     """Parameter -> column, where they differ."""
     tasks: tuple[str, ...]
     """Values of `task` it scores; empty: all."""
-    scope: Scope
-    """What it must see at once."""
+    scope: Scope | None
+    """What it must see at once; None: what the function's attribute `scope` says, else one completion."""
     pure: bool
     """Whether identical inputs have identical scores."""
     budget_s: float | None

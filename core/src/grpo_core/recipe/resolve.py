@@ -115,7 +115,7 @@ def plan_reward(entry: RewardEntry, *, catalog: Catalog) -> PlannedReward:
     Raises:
         UsageError, UnknownComponent, AmbiguousComponent, BrokenReference: the reference leads nowhere.
         PluginError: something it needs is not installed.
-        RecipeError: wrong settings, every one of them, paths beginning with `options` or `runs_in`.
+        RecipeError: wrong settings, every one of them, paths beginning with `options`, `runs_in` or `scope`.
     """
     component = find_component("reward", entry.use, catalog=catalog)
     if component.entry is None:
@@ -124,7 +124,7 @@ def plan_reward(entry: RewardEntry, *, catalog: Catalog) -> PlannedReward:
     else:
         planned = plan_entry(component.entry, entry.options)
         spec = cast(RewardSpec, component.entry.spec)
-    return _planned_reward(entry, spec, planned)
+    return _planned_reward(entry, spec, planned, is_registered=component.entry is not None)
 
 
 def _plan_reward(entry: RewardEntry, found: Problems, names: Names) -> PlannedReward | None:
@@ -136,18 +136,23 @@ def _plan_reward(entry: RewardEntry, found: Problems, names: Names) -> PlannedRe
     return None
 
 
-def _planned_reward(entry: RewardEntry, spec: RewardSpec, component: PlannedComponent) -> PlannedReward:
+def _planned_reward(
+    entry: RewardEntry, spec: RewardSpec, component: PlannedComponent, *, is_registered: bool
+) -> PlannedReward:
     runs_in = entry.runs_in or spec.runs_in
     if spec.budget_s is not None and runs_in == "main":
         message = f"must be worker: only there its limit of {spec.budget_s:g} s can be kept"
         raise RecipeError([Problem(path="runs_in", message=message)])
+    if spec.budget_s is not None and entry.scope not in (None, "sample"):
+        message = f"must be sample: its limit of {spec.budget_s:g} s is that of one answer"
+        raise RecipeError([Problem(path="scope", message=message)])
     return PlannedReward(
         name=entry.name or spec.name,
         component=component,
         weight=entry.weight,
         columns=entry.columns,
         tasks=spec.tasks if entry.tasks is None else entry.tasks,
-        scope=spec.scope,
+        scope=entry.scope or (spec.scope if is_registered else None),
         pure=spec.pure,
         budget_s=spec.budget_s,
         deadline_s=spec.deadline_s if entry.deadline_s is None else entry.deadline_s,

@@ -135,6 +135,9 @@ class RewardEntry(Section):
     """Parameter name -> the dataset column it gets, where the two differ."""
     tasks: tuple[str, ...] | None = None
     """Values of the `task` column it scores; default: those of its spec; empty: all."""
+    scope: Literal["sample", "group", "step"] | None = None
+    """What it must see at once: one completion (`sample`), all of a prompt (`group`) or all of the step (`step`).
+    Default: what its spec says, for a function from a file its attribute `scope`, else `sample`."""
     runs_in: Literal["main", "worker"] | None = None
     """`worker`: in a killable process. Default: what its spec says, `main` for a function from a file."""
     deadline_s: float | None = Field(default=None, gt=0)

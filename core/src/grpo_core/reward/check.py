@@ -9,8 +9,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from grpo_core.errors import GrpoError, RewardError
+from grpo_core.plugins.specs import Scope
 from grpo_core.plugins.targets import build_target
 from grpo_core.recipe.plan import PlannedReward
 from grpo_core.reward.binding import Binding, bind
@@ -102,6 +104,9 @@ def claim_warnings(rewards: Sequence[PlannedReward], samples: Iterable[Sample]) 
 
 
 def _check(planned: PlannedReward, columns: frozenset[str], context: BuildContext) -> BoundReward:
+    component = planned.component
+    function = build_target(component.target, component.options_model, component.options, context)
+    planned = planned.model_copy(update={"scope": _scope_of(function, planned)})
     if planned.budget_s is not None and (planned.runs_in != "worker" or planned.scope != "sample"):
         raise RewardError(
             f"reward '{planned.name}' has a budget of {planned.budget_s:g} s an answer, which only a worker can keep, "
@@ -110,11 +115,21 @@ def _check(planned: PlannedReward, columns: frozenset[str], context: BuildContex
         )
     if not math.isfinite(planned.weight):
         raise RewardError(f"the weight of reward '{planned.name}' is {planned.weight}, not a finite number")
-    component = planned.component
-    function = build_target(component.target, component.options_model, component.options, context)
     binding = bind(function, name=planned.name, columns=columns, renames=planned.columns)
     assert callable(function)
     return BoundReward(planned=planned, function=function, binding=binding)
+
+
+def _scope_of(function: object, planned: PlannedReward) -> Scope:
+    """What the plan says, else the function itself, else one completion."""
+    said: Scope = planned.scope or getattr(function, "scope", None) or "sample"
+    if said not in get_args(Scope):
+        raise RewardError(
+            f"the function of reward '{planned.name}' has the scope {said!r}",
+            hint=f"Set its attribute `scope` to {', '.join(map(repr, get_args(Scope)))}, or rename the attribute where it "
+            f"means something else and set rewards.{planned.name}.scope.",
+        )
+    return said
 
 
 def _column_errors(columns: frozenset[str]) -> list[RewardError]:

@@ -91,7 +91,7 @@ class Scorer:
 
     def scopes(self) -> frozenset[Scope]:
         """What the rewards of this run must see at once."""
-        return frozenset(reward.planned.scope for reward in self.rewards)
+        return frozenset(reward.planned.scope for reward in self.rewards if reward.planned.scope is not None)
 
     def join(self, one: ScoredGroup, outcomes: Mapping[str, Sequence[Outcome]], records: Records) -> ScoredGroup:
         """A group with the outcomes of further rewards, which were scored elsewhere, in place of its own."""

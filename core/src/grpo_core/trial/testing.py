@@ -68,7 +68,7 @@ def run_cases(
         planned = _planned(plan, cases[places[0]])
         groups = [_group(cases[place], place, columns) for place in places]
         with open_scorer([planned], settings, columns, context) as scorer:
-            scored |= zip(places, _score(scorer, planned, groups), strict=True)
+            scored |= zip(places, _score(scorer, groups), strict=True)
     return tuple(verdict for place, case in enumerate(cases) for verdict in _verdicts(case, scored[place]))
 
 
@@ -102,8 +102,8 @@ def _group(case: Case, place: int, columns: frozenset[str]) -> RolloutGroup:
     )
 
 
-def _score(scorer: Scorer, planned: PlannedReward, groups: Sequence[RolloutGroup]) -> list[ScoredGroup]:
-    steps = [[group] for group in groups] if planned.scope == "step" else [groups]
+def _score(scorer: Scorer, groups: Sequence[RolloutGroup]) -> list[ScoredGroup]:
+    steps = [[group] for group in groups] if "step" in scorer.scopes() else [groups]
     return [one for step in steps for one in score(scorer, step)]
 
 
