@@ -122,7 +122,9 @@ def _parsed(flag: Flag, value: Any, problems: list[Problem]) -> Any:
 
 
 def _names(text: str, flag: Flag, problems: list[Problem]) -> Iterator[str]:
-    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    from grpo_core.recipe.commas import split_references
+
+    names = split_references(text)
     if "" in names:
         message = f"there is an empty name between the commas of '{text}'"
         problems.append(Problem(path=".".join(flag.path), message=message, origin=flag.name))

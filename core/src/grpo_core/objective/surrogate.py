@@ -43,8 +43,8 @@ def surrogate(ratio_BT: Tensor, logprobs_BT: Tensor, advantages_BT: Tensor, loss
 def cut_tokens(ratio_BT: Tensor, advantages_BT: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
     """[B, T] bool each: the tokens whose gradient the clip removes, below and above.
 
-    Low ratios of bad completions, high ratios of good ones, and those of bad ones above `dual_clip`. Only `clip` removes
-    any: `cispo` bounds a weight and keeps the gradient, `sapo` bounds nothing.
+    Low ratios of bad completions, high ratios of good ones, and those of bad ones above `dual_clip`. Only `clip`
+    removes any: `cispo` bounds a weight and keeps the gradient, `sapo` bounds nothing.
     """
     if loss.surrogate != "clip":
         none_BT = torch.zeros_like(ratio_BT, dtype=torch.bool)
