@@ -38,6 +38,17 @@ def test_one_dataset_is_walked_epoch_by_epoch() -> None:
     assert [feed.epochs_before(step) for step in (1, 2, 3, 4)] == [0.0, 0.5, 1.0, 1.5]
 
 
+def test_rows_can_be_asked_in_the_order_of_the_file_pass_after_pass_and_each_dataset_of_a_mix_by_itself() -> None:
+    def feed(*names: str) -> Feed:
+        sets = [PromptSet(name=name, weight=1, prompts=prompts(name, 3)) for name in names]
+        return Feed(sets, prompts_per_step=2, seed=7, order="file")
+
+    alone, mix = feed(""), feed("a", "b")
+    assert [text for step in (1, 2, 3) for text in texts(alone, step)] == list("012012")
+    assert [texts(mix, step) for step in (1, 2, 3, 4)] == [["a0", "b0"], ["a1", "b1"], ["a2", "b2"], ["a0", "b0"]]
+    assert texts(mix, 3) == ["a2", "b2"], "a step is the same whatever ran before it"
+
+
 def test_each_step_of_a_mix_has_its_shares() -> None:
     feed = mixed(a=0.7, b=0.3)
     for step in range(1, 9):

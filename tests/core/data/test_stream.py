@@ -87,6 +87,11 @@ def test_rows_come_in_their_order_pass_after_pass(repository: PlannedDataset) ->
     assert (rows.passes, rows.rows_read) == (1, 10)
 
 
+def test_prompts_of_a_stream_can_come_in_the_order_of_the_file(repository: PlannedDataset) -> None:
+    stream = PromptStream(open_samples(repository, "train", CONTEXT), render, seed=0, shuffles=False)
+    assert take(stream, ROWS + 3) == [f"q{row}" for row in (*range(ROWS), 0, 1, 2)]
+
+
 @pytest.mark.parametrize("read_before", [0, 1, 4, 8, 9, 10, 22, 23, 30])
 def test_a_position_survives_json_and_another_process(repository: PlannedDataset, read_before: int) -> None:
     rows = open_stream("acme/rows", subset=None, split=None, purpose="train")

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from grpo_core.data.prompts import Prompt
 from grpo_core.data.sampler import check_batch, draws, row_of, shares
 from grpo_core.data.stream import PromptStream
 
-__all__ = ["Feed", "PromptSet"]
+__all__ = ["Feed", "Order", "PromptSet"]
+
+Order = Literal["shuffled", "file"]
+"""Of the rows of a dataset: a permutation by the seed in each pass, or as they stand in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +43,13 @@ class PromptSet:
 class Feed:
     """The training prompts of a run, in the order they are asked."""
 
-    def __init__(self, sets: Sequence[PromptSet], *, prompts_per_step: int, seed: int) -> None:
-        """Raises `DataError` when a step asks a dataset for more prompts than it has."""
+    def __init__(
+        self, sets: Sequence[PromptSet], *, prompts_per_step: int, seed: int, order: Order = "shuffled"
+    ) -> None:
+        """`order` is that of each dataset's rows; a stream has its own. Raises `DataError` when a step asks a dataset
+        for more prompts than it has."""
         self._sets = tuple(sets)
-        self._prompts_per_step, self._seed = prompts_per_step, seed
+        self._prompts_per_step, self._seed, self._order = prompts_per_step, seed, order
         self._step: int | None = None
         self._streams = {each.name: each.stream for each in sets if each.stream is not None}
         self._shares = shares([each.weight for each in sets])
@@ -94,4 +100,7 @@ class Feed:
     def _prompt(self, chosen: PromptSet, number: int) -> Prompt:
         if chosen.stream is not None:
             return chosen.stream.take()
-        return chosen.prompts[row_of(number, rows=len(chosen.prompts), seed=self._seed, name=chosen.name)]
+        rows = len(chosen.prompts)
+        if self._order == "file":
+            return chosen.prompts[number % rows]
+        return chosen.prompts[row_of(number, rows=rows, seed=self._seed, name=chosen.name)]

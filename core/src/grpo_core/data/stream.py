@@ -99,10 +99,15 @@ class PromptStream:
     """The prompts of a streamed dataset, one at a time."""
 
     def __init__(
-        self, samples: SampleStream, render: Callable[[Sequence[Sample]], Sequence[Prompt]], *, seed: int
+        self,
+        samples: SampleStream,
+        render: Callable[[Sequence[Sample]], Sequence[Prompt]],
+        *,
+        seed: int,
+        shuffles: bool = True,
     ) -> None:
-        """`render` leaves out those that are too long."""
-        self._samples, self._render, self._seed = samples, render, seed
+        """`render` leaves out those that are too long; `shuffles` says whether the prompts of a block are shuffled."""
+        self._samples, self._render, self._seed, self._shuffles = samples, render, seed, shuffles
         self._offset = self._passes = 0
         self._start = samples.rows.position()
         self._block: list[Prompt] = []
@@ -142,7 +147,9 @@ class PromptStream:
             if self._samples.rows.passes >= limit:
                 raise DataError("no prompt of a whole pass over a streamed dataset is short enough")
         self._passes = self._samples.rows.passes
-        Random(f"rows of a stream {self._seed} {self._start['passes']} {self._start['rows_read']}").shuffle(self._block)
+        if self._shuffles:
+            seed = f"rows of a stream {self._seed} {self._start['passes']} {self._start['rows_read']}"
+            Random(seed).shuffle(self._block)
 
 
 def _digest(prompts: Sequence[Prompt]) -> str:

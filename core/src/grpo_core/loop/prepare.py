@@ -89,11 +89,15 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
             name=each.dataset.name,
             weight=each.dataset.weight or len(rendered.prompts),
             prompts=rendered.prompts,
-            stream=None if each.stream is None else PromptStream(each.stream, render_some, seed=recipe.run.seed),
+            stream=None
+            if each.stream is None
+            else PromptStream(
+                each.stream, render_some, seed=recipe.run.seed, shuffles=recipe.dataset.order == "shuffled"
+            ),
         )
         for each, rendered in zip(data.sets, train, strict=True)
     ]
-    feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed)
+    feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed, order=recipe.dataset.order)
     return Prepared(
         feed=feed,
         evaluation=evaluation.prompts,

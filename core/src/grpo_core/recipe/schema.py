@@ -109,6 +109,9 @@ class DataSettings(Section):
     """Columns to rename before anything else, old name -> new name."""
     system: str | None = None
     """A system prompt, or the path of a file with one; a row's own system prompt wins."""
+    order: Literal["shuffled", "file"] = "shuffled"
+    """In which order rows are asked: `shuffled` anew by the seed in each pass, or as they stand in the `file`, for a
+    curriculum; each dataset of a mix by itself."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
     """The longest prompt allowed, in tokens; default: what the model's context leaves beside a completion."""
     over_long: Literal["drop", "error", "truncate"] = "drop"
