@@ -86,6 +86,13 @@ def wandb_history(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def wandb_numbers(folder: Path) -> list[int]:
+    """wandb's own number of each row that was logged."""
+    return [
+        record.history.step.num for record in wandb_records(folder) if record.WhichOneof("record_type") == "history"
+    ]
+
+
 def wandb_begun(folder: Path) -> Any:
     """The record that says which run it is."""
     return next(record.run for record in wandb_records(folder) if record.WhichOneof("record_type") == "run")

@@ -9,7 +9,7 @@ import pytest
 from grpo_core.api import BuildContext
 from grpo_trackers.options import WandbOptions
 from grpo_trackers.to_wandb import make
-from tests.plugins.grpo_trackers.runs import outcome, report, started, wandb_begun, wandb_history
+from tests.plugins.grpo_trackers.runs import outcome, report, started, wandb_begun, wandb_history, wandb_numbers
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +57,16 @@ def test_a_resumed_run_goes_on_as_the_same_run(tmp_path: Path) -> None:
     second = wandb_begun(folder)
     assert (second.run_id, second.project) == (first.run_id, "mine")
     assert [row["step"] for row in wandb_history(folder)] == [2, 3]
+
+
+def test_the_parts_of_an_offline_run_are_numbered_on_as_one(tmp_path: Path) -> None:
+    """Step 0 (an evaluation), 1 and 2; then 2 again and 3: whoever sends both parts has five rows and not three."""
+    folder = tmp_path / "countdown"
+    run(folder, 1, 2, interrupted=True)
+    assert wandb_numbers(folder) == [0, 1, 2]
+    shutil.rmtree(folder / "trackers" / "wandb")
+    run(folder, 2, 3)
+    assert wandb_numbers(folder) == [3, 4]
 
 
 def test_the_project_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,4 +80,6 @@ def read_note(run_dir: Path, tracker: str) -> dict[str, str]:
 def write_note(run_dir: Path, tracker: str, **values: str) -> None:
     """Keep which run of the tracker this is, in the run's folder."""
     path = folder_of(run_dir) / f"{tracker}.json"
-    path.write_text(json.dumps(values) + "\n", encoding="utf-8")
+    aside = path.with_suffix(".partial")
+    aside.write_text(json.dumps(values) + "\n", encoding="utf-8")
+    aside.replace(path)  # a kill leaves the one before

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Mapping
+from pathlib import Path
 
 import wandb
 
@@ -27,11 +29,14 @@ _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
 
 class Wandb:
-    """Shows one run; its id is kept in the run's folder, so that a resumed run goes on in the same place."""
+    """Shows one run; its id is kept in the run's folder, so that a resumed run goes on in the same place. So is how much
+    was sent: wandb counts that itself, offline from 0 in each process, and what has a number twice is one of the two."""
 
     def __init__(self, options: WandbOptions) -> None:
         self._options = options
         self._run: wandb.Run | None = None
+        self._run_dir = Path()
+        self._sent = 0
 
     @hookimpl
     def grpo_run_started(self, started: RunStarted) -> None:
@@ -53,21 +58,21 @@ class Wandb:
             # The console's live view would be sent line by line; a forgotten key must not hold up the run for ever.
             settings=wandb.Settings(console="off", login_timeout=_LOGIN_TIMEOUT_S),
         )
-        write_note(started.run_dir, "wandb", id=run_id, project=self._run.project)
+        self._run_dir, self._sent = started.run_dir, int(note.get("sent", "0"))
         self._run.define_metric("step")
         self._run.define_metric("*", step_metric="step")
+        self._keep_note()
         if started.evaluation is not None:
-            self._run.log({"step": 0, **started.evaluation.metrics})
+            self._send({"step": 0, **started.evaluation.metrics})
 
     @hookimpl
     def grpo_step_finished(self, report: StepReport) -> None:
         """Send the numbers, and a table of completions where there are any."""
-        assert self._run is not None
         sent: dict[str, object] = {"step": report.step, **numbers_of(report)}
         rows = completion_rows(report)
         if rows:
             sent["completions"] = wandb.Table(columns=list(COLUMNS), data=rows)
-        self._run.log(sent)
+        self._send(sent)
 
     @hookimpl
     def grpo_run_finished(self, outcome: RunOutcome) -> None:
@@ -75,6 +80,16 @@ class Wandb:
         if self._run is not None:
             self._run.summary["status"] = outcome.status
             self._run.finish(exit_code=_EXIT_CODES[outcome.status])
+
+    def _send(self, row: Mapping[str, object]) -> None:
+        assert self._run is not None
+        self._run.log(dict(row), step=self._sent)
+        self._sent += 1
+        self._keep_note()
+
+    def _keep_note(self) -> None:
+        assert self._run is not None
+        write_note(self._run_dir, "wandb", id=self._run.id, project=self._run.project, sent=str(self._sent))
 
 
 def make(options: WandbOptions, context: BuildContext) -> Wandb:
