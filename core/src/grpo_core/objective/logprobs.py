@@ -4,8 +4,8 @@ What it does not do: run the model, or know how a model makes logits of hidden s
 scaling or soft-capping of its family). Called inside the wrapped module's forward, by every trainer backend.
 
 Memory: at most one chunk of [chunk_tokens, V] logits is alive, in forward and backward, beside two temporaries of its
-size (without gradient one, and a sixteenth). The backward of several chunks computes each chunk's logits again; a single
-chunk keeps them.
+size (without gradient one, and a sixteenth). The backward of several chunks computes each chunk's logits again; a
+single chunk keeps them.
 
 Shapes: N tokens, C tokens of a chunk, H hidden, V vocabulary.
 """

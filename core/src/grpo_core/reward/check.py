@@ -126,8 +126,8 @@ def _scope_of(function: object, planned: PlannedReward) -> Scope:
     if said not in get_args(Scope):
         raise RewardError(
             f"the function of reward '{planned.name}' has the scope {said!r}",
-            hint=f"Set its attribute `scope` to {', '.join(map(repr, get_args(Scope)))}, or rename the attribute where it "
-            f"means something else and set rewards.{planned.name}.scope.",
+            hint=f"Set its attribute `scope` to {', '.join(map(repr, get_args(Scope)))}; where it means another thing, "
+            f"rename it and set rewards.{planned.name}.scope.",
         )
     return said
 

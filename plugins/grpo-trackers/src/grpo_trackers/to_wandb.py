@@ -29,8 +29,11 @@ _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
 
 class Wandb:
-    """Shows one run; its id is kept in the run's folder, so that a resumed run goes on in the same place. So is how much
-    was sent: wandb counts that itself, offline from 0 in each process, and what has a number twice is one of the two."""
+    """Shows one run; its id is kept in the run's folder, so that a resumed run goes on in the same place.
+
+    So is the number of rows sent: wandb numbers them itself, offline from 0 in each process, and of two rows with one
+    number it keeps one.
+    """
 
     def __init__(self, options: WandbOptions) -> None:
         self._options = options
