@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+_LISTENS = "0A"
+
 
 def below(root: int | None = None) -> dict[int, str]:
     """Id -> state letter (`Z`: a zombie) of all processes below `root`, or below this one; parents come first."""
@@ -14,7 +16,7 @@ def below(root: int | None = None) -> dict[int, str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             except OSError:
                 continue
             states[int(entry.name)], parents[int(entry.name)] = fields[0], int(fields[1])
@@ -27,7 +29,7 @@ def below(root: int | None = None) -> dict[int, str]:
 def alive(pid: int) -> bool:
     """Whether a process still runs; a zombie does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
@@ -45,3 +47,35 @@ def wait_until_gone(pids: Iterable[int], limit_s: float = 10.0) -> list[int]:
 def open_files() -> int:
     """Open descriptors of this process."""
     return len(os.listdir("/proc/self/fd"))
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that still run, of all of the machine, in whose environment `mark` is, as `NAME=value`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and alive(int(entry.name)):
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mark.encode() in variables:
+                found.append(int(entry.name))
+    return found
+
+
+def listening(pid: int) -> list[str]:
+    """The addresses that a process listens at, as `address:port`; IPv6 ones in the kernel's hexadecimal form."""
+    try:
+        links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+    inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
+    found = []
+    for version in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{version}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTENS and fields[9] in inodes:
+                address, port = fields[1].split(":")
+                readable = ".".join(str(byte) for byte in reversed(bytes.fromhex(address)))
+                found.append(f"{readable if version == 'tcp' else address}:{int(port, 16)}")
+    return found

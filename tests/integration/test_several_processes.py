@@ -286,16 +286,6 @@ def test_a_second_ctrl_c_ends_all_at_once_and_leaves_the_last_checkpoint(place: 
 
 
 @pytest.mark.slow
-def test_without_its_launcher_no_process_stays(place: Path) -> None:
-    process = start(place, *train_arguments("run", "--rewards", "./fails.py:slow", "--steps", "500", *TWO))
-    await_file(place / "reached-2-1", process)
-    assert len(processes_of(place / "run")) == 2
-    process.kill()
-    process.communicate(timeout=600)
-    assert gone(place / "run")
-
-
-@pytest.mark.slow
 def test_torchrun_starts_the_same_run(place: Path) -> None:
     grpoctl(place, *train_arguments("one"))
     grpoctl(place, *train_arguments("run", "--plan-only"))

@@ -14,16 +14,16 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from grpo_core.cli.console import print_utf8
-from grpo_core.cli.main import show_error
 from grpo_core.errors import GrpoError
 from grpo_core.openmp import let_waiting_threads_sleep
+from grpo_core.orphans import die_with_launcher
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one rank to its end; gives its exit code."""
+    die_with_launcher()  # before anything that takes time is imported
     parser = argparse.ArgumentParser(prog="python -m grpo_core.worker", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN")
     parser.add_argument("--plan", type=Path, metavar="FOLDER", help="where the plan.json lies; RUN if not given")
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings of a broken connection explain nothing
+    from grpo_core.cli.console import print_utf8
+
     print_utf8()
     let_waiting_threads_sleep()
 
@@ -57,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _show(error: Exception, rank: int, *, debug: bool) -> int:
     """Print an error, on one rank only: the one that it is of, or that found it out. One that is not of our making
     comes with its traceback: a run of many processes is not begun again to see that."""
+    from grpo_core.cli.main import show_error
     from grpo_core.ranks.failure import PeerError, failure_of
 
     if isinstance(error, PeerError) and error.failure.by != rank:

@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from grpo_core.errors import RankError, UsageError
+from grpo_core.orphans import part_from_parent
 from grpo_core.ranks.board import Board
 from grpo_core.ranks.failure import PeerError, failure_of
 from grpo_core.ranks.lifeline import connect, listen
@@ -98,6 +99,7 @@ class Group:
         self._waiting = False
         self._settled: BaseException | None = None
         self._watch = Watch(board, store, lifeline, rank=place.rank, doing=self._doing)
+        part_from_parent(looks_late=True)  # the watch ends this process in a few seconds, with a word
 
     def begin(self, opening: Callable[[], Opening]) -> Opening:
         """Hear from rank 0 what is to be done, and make the process group."""

@@ -2,8 +2,9 @@
 
     grpoctl → start → agent → python -m grpo_core.worker RUN, once a rank
 
-The agent makes the store that ranks meet at, and ends the others when one ends badly. What is added here: how a
-process died is told to the others before they are ended, Ctrl-C is passed on, and the exit code is that of the run.
+The agent makes the store that ranks meet at, and ends the others when one ends badly. What is added here: ranks know
+who started them, and do not outlive it; how a process died is told to the others before they are ended; Ctrl-C, SIGTERM
+and SIGHUP are passed on; and the exit code is that of the run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 from typing import Any
@@ -26,6 +27,7 @@ from torch.distributed.elastic.agent.server.local_elastic_agent import LocalElas
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
 
 from grpo_core.errors import GrpoError, RankError
+from grpo_core.orphans import LAUNCHER
 from grpo_core.ranks.meeting import Meeting
 from grpo_core.ranks.place import Processes
 from grpo_core.ranks.store import Store, death_key
@@ -36,6 +38,7 @@ _WORKER = "grpo_core.worker"
 _RENDEZVOUS_LIMIT_S = 900
 _TELL_LIMIT_S = 3
 _INTERRUPTED = 130
+_SIGNAL = "signal"
 _KILL_AT = 3
 """The Ctrl-C that waits for nothing any more."""
 
@@ -56,7 +59,7 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
         master_addr=address,
         master_port=port,
     )
-    with _quiet_agent():
+    with _agents_environment():
         agent = _Agent(spec, DefaultLogsSpecs(log_dir=os.devnull))
         with agent.passing_signals():
             try:
@@ -83,6 +86,8 @@ class _Agent(LocalElasticAgent):
         for worker in worker_group.workers:
             how = _end_of(worker.id)
             if how is not None:
+                if how.startswith(_SIGNAL):
+                    _end_group(worker.id)
                 self._tell(worker_group, worker.global_rank, how)
         result: RunResult = super()._monitor_workers(worker_group)
         return result
@@ -98,11 +103,15 @@ class _Agent(LocalElasticAgent):
 
     @contextmanager
     def passing_signals(self) -> Iterator[None]:
-        """Pass SIGINT and SIGTERM on to the processes, which end the run as they should."""
+        """Pass SIGINT, SIGTERM and SIGHUP on to the processes, which end the run as they should."""
         received = 0
 
         def handle(number: int, frame: FrameType | None) -> None:
             nonlocal received
+            if number == signal.SIGHUP:
+                if received:
+                    return  # a terminal that closes may say it twice, and nobody is in a hurry
+                number = signal.SIGTERM
             received += 1
             self.interrupted = True
             for process in self._pcontext.pids().values() if self._pcontext else ():
@@ -111,7 +120,10 @@ class _Agent(LocalElasticAgent):
             if self._pcontext is None:
                 raise KeyboardInterrupt
 
-        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        passed = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+            passed.append(signal.SIGHUP)
+        before = {number: signal.signal(number, handle) for number in passed}
         try:
             yield
         finally:
@@ -120,14 +132,15 @@ class _Agent(LocalElasticAgent):
 
 
 @contextmanager
-def _quiet_agent() -> Iterator[None]:
+def _agents_environment() -> Iterator[None]:
     """The ranks say what happened: torch's words about processes that ended would only follow theirs. And the agent's
-    own handlers of SIGINT and SIGTERM, which end a run at once, stay away."""
+    own handlers of signals that are passed on, which end a run at once, stay away."""
     logger = logging.getLogger("torch.distributed.elastic")
     level, signals = logger.level, "TORCHELASTIC_SIGNALS_TO_HANDLE"
-    before: dict[str, Any] = {name: os.environ.get(name) for name in (signals, "TORCH_CPP_LOG_LEVEL")}
+    before: dict[str, Any] = {name: os.environ.get(name) for name in (signals, "TORCH_CPP_LOG_LEVEL", LAUNCHER)}
     logger.setLevel(logging.CRITICAL)
-    os.environ[signals] = "SIGHUP,SIGQUIT"
+    os.environ[signals] = "SIGQUIT"
+    os.environ[LAUNCHER] = str(os.getpid())
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:
         yield
@@ -150,8 +163,14 @@ def _end_of(pid: int) -> str | None:
         return None  # collected already
     if ended is None:
         return None
-    kind = "exit code" if ended.si_code == os.CLD_EXITED else "signal"
+    kind = "exit code" if ended.si_code == os.CLD_EXITED else _SIGNAL
     return f"{kind} {ended.si_status}"
+
+
+def _end_group(leader: int) -> None:
+    """Kill what a process left behind in its group. It has not been collected, so the number is still its own."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _exit_code(result: RunResult, *, interrupted: bool) -> int:

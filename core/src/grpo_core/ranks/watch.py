@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from grpo_core.errors import RankError
+from grpo_core.orphans import orphaned
 from grpo_core.ranks.board import Board
 from grpo_core.ranks.failure import Failure, PeerError
 from grpo_core.ranks.lifeline import Lifeline
@@ -88,7 +89,7 @@ class Watch:
 
     def _orphaned(self) -> bool:
         """Whether the launcher that would end this process is gone."""
-        return "TORCHELASTIC_RUN_ID" in os.environ and os.getppid() != self._parent
+        return "TORCHELASTIC_RUN_ID" in os.environ and orphaned(self._parent)
 
     def _stop(self, failure: Failure) -> None:
         """Wake the main thread up; end the process when it does not come."""
@@ -96,7 +97,8 @@ class Watch:
             _thread.interrupt_main(signal.SIGTERM)
         started = time.monotonic()
         while not self._ended.wait(_TICK_S):
-            if time.monotonic() - started > (_LAST_GRACE_S if self.settled else _GRACE_S):
+            may_finish = self.settled and not self._orphaned()
+            if time.monotonic() - started > (_LAST_GRACE_S if may_finish else _GRACE_S):
                 if failure.by == self._rank and not self.settled:
                     print(f"error: {PeerError(failure)}", file=sys.stderr, flush=True)
                 os._exit(failure.exit_code)

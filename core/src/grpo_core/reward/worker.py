@@ -6,18 +6,16 @@ It is killed, never asked to stop: a reward may hang in C code that no exception
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 import pickle
-import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, cast
 
 from grpo_core.errors import GrpoError
+from grpo_core.orphans import die_with_parent, go_first
 from grpo_core.plugins.faults import describe
 from grpo_core.plugins.targets import build_target
 from grpo_core.reward.call import CallResult, await_call, call, failed_call, is_async
@@ -29,13 +27,12 @@ __all__ = ["live", "started_at", "started_frame"]
 Function = Callable[..., Any]
 Prepared = tuple[Function, dict[str, object]]
 
-_PR_SET_PDEATHSIG = 1
-
 
 def live(line: socket.socket, nursery: Nursery, parent: int) -> None:
     """Be a worker on `line`: all that a forked process does. `parent` is the zygote's process id."""
     os.setsid()  # a process group of its own: what the reward starts is killed with it, and Ctrl-C does not reach it
-    _die_with(parent)
+    die_with_parent(parent)
+    go_first()
     functions: dict[str, Function] = {}
     while (frame := read_frame(line)) is not None:
         question: Question = pickle.loads(frame)
@@ -55,14 +52,6 @@ def started_at(frame: bytes) -> float:
     """The moment in a started frame: budgets are measured from it."""
     moment: float = json.loads(frame)["started"]
     return moment
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when the zygote is gone; elsewhere than on Linux its closing line has to do."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was gone before that
-        os._exit(1)
 
 
 def _prepare(question: Question, nursery: Nursery, functions: dict[str, Function]) -> Prepared | CallResult:

@@ -21,6 +21,7 @@ import traceback
 from contextlib import suppress
 
 from grpo_core.errors import GrpoError
+from grpo_core.orphans import die_with_parent, orphaned, part_from_parent
 from grpo_core.plugins.targets import load_target
 from grpo_core.reward.wire import ANSWER, END, FORK, ORDER, Nursery, read_exactly, read_frame, write_frame
 from grpo_core.reward.worker import live
@@ -32,6 +33,7 @@ _PARENT_CHECK_S = 1.0
 
 def main(control_fd: int, parent: int) -> None:
     """Prepare once, then carry out orders until the control line closes or the parent is gone."""
+    die_with_parent(parent)  # what rewards import may take minutes
     control = socket.socket(fileno=control_fd)
     frame = read_frame(control)
     if frame is None:
@@ -39,6 +41,7 @@ def main(control_fd: int, parent: int) -> None:
     nursery: Nursery = pickle.loads(frame)
     sys.path[:] = nursery.import_path
     write_frame(control, json.dumps({"error": _preload(nursery)}).encode())
+    part_from_parent()  # from now on its end is in order: workers, and what they started, go first
     gc.collect()
     gc.freeze()  # a collection in a worker would touch, and so copy, every page it shares with its siblings
     workers: set[int] = set()
@@ -67,7 +70,7 @@ def _wait_for_order(control: socket.socket, parent: int) -> bool:
     """Whether there is something to read. A descriptor that somebody inherited keeps the line open after the parent's
     death, hence the look at the parent."""
     while not select.select([control], [], [], _PARENT_CHECK_S)[0]:
-        if os.getppid() != parent:
+        if orphaned(parent):
             return False
     return True
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 from grpo_core.errors import RewardError
 from grpo_core.reward.wire import ANSWER, END, FORK, ORDER, Nursery, read_exactly, read_frame, write_frame
@@ -35,6 +36,7 @@ class ZygoteProcess:
     def __init__(self, nursery: Nursery) -> None:
         """Start it and wait until it has imported everything; raises `RewardError` when it cannot."""
         self._lock = threading.Lock()
+        self._workers: set[int] = set()
         self._control, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -55,14 +57,18 @@ class ZygoteProcess:
         line, theirs = socket.socketpair()
         try:
             with theirs:
-                return self._order(FORK, 0, theirs), line
+                pid = self._order(FORK, 0, theirs)
         except BaseException:
             line.close()
             raise
+        self._workers.add(pid)
+        return pid, line
 
     def end(self, pid: int) -> int:
         """Kill a worker with all it started, if it still runs; the wait status that says how it ended."""
-        return self._order(END, pid)
+        status = self._order(END, pid)
+        self._workers.discard(pid)
+        return status
 
     def close(self) -> None:
         """End it and all its workers."""
@@ -73,6 +79,10 @@ class ZygoteProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.returncode:  # it did not end in order: its workers died with it, but not what they started
+            for pid in self._workers:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)  # while there is any, no other process gets the number
 
     def _introduce(self, nursery: Nursery) -> None:
         until = time.monotonic() + _START_LIMIT_S
