@@ -147,6 +147,7 @@ def test_the_short_name_is_the_last_part(text: str, short: str) -> None:
         ("#3", "'#3' names nothing", "Write a registered name"),
         ("?split=train", r"'\?split=train' names nothing", "Write a registered name"),
         ("x#0", "'#0' is not a number of rows of at least 1", "rows.jsonl#500"),
+        ("x#" + "9" * 5000, "is not a number of rows of at least 1 and at most 12 digits", "rows.jsonl#500"),
         ("x#", "'#' is not a number of rows", "written %23"),
         ("x#1e3", "'#1e3' is not a number of rows", "a number of rows"),
         ("x#3?split=train", "is not a number of rows", "Details come before the number of rows"),

@@ -106,11 +106,12 @@ def test_long_lists_of_valid_values_are_cut() -> None:
     )
 
 
-def test_an_absurd_number_of_prompts_is_answered_at_once() -> None:
-    assert (
-        "valid minibatches: 1, 1"
-        in _findings(run={"prompts_per_step": 10**18}, trainer={"minibatches": 7})["trainer.minibatches"]
+def test_a_step_of_absurdly_many_completions_says_how_many() -> None:
+    message = (
+        "a step would be 500,000 prompts × 8 completions per prompt = 4,000,000 completions, all of them in memory at "
+        "once; at most 1,000,000 can be"
     )
+    assert _findings(run={"prompts_per_step": 500_000}) == {"run.prompts_per_step": message}
 
 
 def test_two_rewards_of_one_name_need_names() -> None:

@@ -138,3 +138,7 @@ def test_values_are_shown_on_one_short_line(value: object, shown: str) -> None:
 
 def test_nothing_known_is_said_too() -> None:
     assert did_you_mean("a", []) == "none is known here"
+
+
+def test_a_number_of_more_digits_than_python_writes_is_shown_as_that() -> None:
+    assert show_value(16**5000) == "a number of thousands of digits"

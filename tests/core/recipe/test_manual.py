@@ -27,14 +27,14 @@ def test_every_field_of_the_schema_is_there() -> None:
 
 def test_types_bounds_choices_and_defaults_are_told() -> None:
     told = _by_path()
-    assert told["trainer.learning_rate"].type == "number (> 0)"
+    assert told["trainer.learning_rate"].type == "number (≥ 1e-12, ≤ 100)"
     assert told["trainer.learning_rate"].default == "`1e-06`"
     assert told["rollout.min_p"].type == "number (≥ 0, < 1)"
-    assert told["run.steps"].type == "whole number (≥ 1) or null"
+    assert told["run.steps"].type == "whole number (≥ 1, ≤ 1,000,000,000) or null"
     assert told["advantage.scale"].type == "`std`, `none`, `batch`"
     assert told["rewards.NAME.tasks"].type == "list: text or null"
     assert told["rewards.NAME.use"].default == "required"
-    assert told["evaluation.pass_at"].type == "list: whole number (≥ 1)"
+    assert told["evaluation.pass_at"].type == "list: whole number (≥ 1, ≤ 1,000,000)"
     assert told["dataset.columns"].type == "mapping: text → text"
     assert told["objective.importance.cap"].default == "`2.0`"
 

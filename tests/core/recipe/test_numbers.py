@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grpo_core.errors import RecipeError
 from grpo_core.recipe.memory import ModelShape
 from grpo_core.recipe.numbers import derive, describe, print_plan, total_steps
 from grpo_core.recipe.plan import LaunchPlan
@@ -31,6 +32,13 @@ def _plan(**settings: Any) -> LaunchPlan:
 )
 def test_steps_are_given_or_follow_from_rows(run: dict[str, Any], rows: int, steps: int) -> None:
     assert total_steps(recipe_of(run=run), rows=rows) == steps
+
+
+def test_more_steps_than_can_be_made_are_refused_with_their_number() -> None:
+    with pytest.raises(
+        RecipeError, match="1e\\+06 epochs of 80,000,000 rows are 10,000,000,000,000 steps; at most 1,0"
+    ):
+        total_steps(recipe_of(run={"epochs": 1e6}), rows=80_000_000)
 
 
 def test_the_multimodal_run_of_two_iterations_is_counted_as_it_ran() -> None:

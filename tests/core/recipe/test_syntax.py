@@ -107,3 +107,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 def test_all_paths_reach_into_mappings_and_lists() -> None:
     assert list(all_paths({"a": [1, {"b": 2}], "c": 3})) == [("a",), ("a", 0), ("a", 1), ("a", 1, "b"), ("c",)]
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "0x" + "f" * 5000, "0o" + "7" * 9000])
+def test_a_number_of_more_digits_than_python_writes_is_refused(text: str) -> None:
+    with pytest.raises(RecipeSyntaxError, match="is not a whole number"):
+        parse_yaml(f"steps: {text}")

@@ -41,7 +41,7 @@ _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _NAME = re.compile(rf"{_WORD}(/{_WORD})?")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9+-]*):(.*)")
-_ROWS = re.compile(r"[1-9][0-9]*")
+_ROWS = re.compile(r"[1-9][0-9]{0,11}")
 _ESCAPED = re.compile(r"%(23|25|26|2C|3F)", re.IGNORECASE)
 
 
@@ -138,7 +138,7 @@ def _parse_rows(fragment: str, text: str) -> int:
     hint = "After '#' comes a number of rows, as in rows.jsonl#500; a '#' in a path is written %23."
     if "?" in fragment:
         hint = "Details come before the number of rows: name?split=train#500."
-    raise UsageError(f"'{text}': '#{fragment}' is not a number of rows of at least 1", hint=hint)
+    raise UsageError(f"'{text}': '#{fragment}' is not a number of rows of at least 1 and at most 12 digits", hint=hint)
 
 
 def _parse_details(query: str, text: str, base: Path | None) -> dict[str, str]:

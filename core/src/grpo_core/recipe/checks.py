@@ -19,6 +19,8 @@ from grpo_core.recipe.syntax import KeyPath
 __all__ = ["DEFAULT_PROMPTS_PER_STEP", "Finding", "check", "prompts_per_step"]
 
 DEFAULT_PROMPTS_PER_STEP = 8
+MOST_COMPLETIONS = 10**6
+"""Of a step."""
 _SHOWN_CHOICES = 6
 _METRIC_NAME = re.compile(r"[A-Za-z][\w-]*")
 _EVALUATIONS = (
@@ -92,6 +94,13 @@ def _batch(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(path, _not_a_multiple(completions, group), involved)
         return
     prompts, parts = prompts_per_step(recipe), recipe.trainer.minibatches
+    if prompts * group > MOST_COMPLETIONS:
+        message = (
+            f"a step would be {prompts:,} prompts × {group:,} completions per prompt = {prompts * group:,} "
+            f"completions, all of them in memory at once; at most {MOST_COMPLETIONS:,} can be"
+        )
+        yield Finding(path, message, involved)
+        return
     if prompts % parts:
         message = (
             f"{prompts} prompts per step cannot be divided evenly into {parts} minibatches; "
@@ -198,9 +207,7 @@ def _multiples(near: int, of: int) -> list[int]:
 
 
 def _divisors(number: int) -> list[int]:
-    """Every divisor, ascending; of an absurdly large number only itself and 1."""
-    if number > 10**7:
-        return [1, number]
+    """Every divisor, ascending."""
     small = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
     return sorted({*small, *(number // divisor for divisor in small)})
 

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from grpo_core.errors import Problem
+from grpo_core.recipe.ranges import Because, bound_text
 from grpo_core.recipe.syntax import KeyPath, parse_scalar
 
 __all__ = ["complaints", "did_you_mean", "show_value"]
@@ -73,9 +74,16 @@ def show_value(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        text = str(value)
+        text = _plain(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+
+
+def _plain(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # TOML reads hexadecimal numbers with more digits than Python writes
+        return "a number of thousands of digits"
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
@@ -118,7 +126,7 @@ def _message(item: Any, path: KeyPath, model: type[BaseModel], what: str) -> str
         return f"must be {_NOT_WHAT_IT_MUST_BE[kind]}, not {value}{_without_quotes(kind, item['input'])}"
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
-        return f"must be {words} {context[key]:g}, not {value}"
+        return f"must be {words} {bound_text(context[key])}, not {value}{_why(path, model, context[key])}"
     if kind == "too_short":
         least, there = context["min_length"], context["actual_length"]
         return f"must have at least {least}, not {there}" if there else f"is empty; give at least {least}"
@@ -126,6 +134,20 @@ def _message(item: Any, path: KeyPath, model: type[BaseModel], what: str) -> str
         return str(context["error"])
     words = str(item["msg"]).replace("Input should be", "must be").removesuffix(".")
     return f"{words[:1].lower()}{words[1:]}, not {value}"
+
+
+def _why(path: KeyPath, model: type[BaseModel], bound: float) -> str:
+    """The end of a message about a number out of its range: the reason that its field gives. That a count begins with
+    0, 1 or 2, and a share ends with 1, needs none."""
+    if bound in (0, 1, 2):
+        return ""
+    section: type[BaseModel] | None = model
+    *outer, name = [key for key in path if isinstance(key, str)] or [""]
+    for key in outer:
+        section = _inner_model(section, key) if section else None
+    field = section.model_fields.get(name) if section else None
+    reasons = [each.reason for each in (field.metadata if field else ()) if isinstance(each, Because)]
+    return f": {reasons[0]}" if reasons else ""
 
 
 def _without_quotes(kind: str, value: object) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from grpo_core.recipe.layers import NAMED_LISTS
+from grpo_core.recipe.ranges import bound_text
 from grpo_core.recipe.schema import Recipe
 
 __all__ = ["Setting", "settings", "settings_tables"]
@@ -105,7 +106,7 @@ def _type(annotation: Any, constraints: Sequence[object] = ()) -> str:
 
 def _bounds(constraints: Sequence[object]) -> str:
     shown = [
-        f"{sign} {getattr(constraint, name):g}"
+        f"{sign} {bound_text(getattr(constraint, name))}"
         for kind, sign, name in _BOUNDS
         for constraint in constraints
         if isinstance(constraint, kind)

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from grpo_core.errors import Problem, RecipeError
 from grpo_core.recipe.checks import prompts_per_step
 from grpo_core.recipe.memory import ModelShape, estimate_memory, mebibytes
 from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.recipe.ranges import MOST
 from grpo_core.recipe.schema import Recipe
 
 __all__ = ["RunNumbers", "derive", "describe", "print_plan", "total_steps"]
@@ -38,7 +40,8 @@ class RunNumbers:
 
 
 def total_steps(recipe: Recipe, *, rows: int | None) -> int:
-    """How many steps a run has, at least 1; `rows` None: the data is streamed, and the recipe says how many.
+    """How many steps a run has, at least 1; `rows` None: the data is streamed, and the recipe says how many. Raises
+    `RecipeError` when epochs are absurdly many.
 
     Example: 2 epochs of 1,000 rows at 16 prompts a step are 125 steps.
     """
@@ -46,7 +49,11 @@ def total_steps(recipe: Recipe, *, rows: int | None) -> int:
         return recipe.run.steps
     assert rows is not None
     epochs = Fraction(str(recipe.run.epochs or 1))  # exact: 0.1 × 30 ÷ 3 is 1, not a little more
-    return max(1, ceil(epochs * rows / prompts_per_step(recipe)))
+    steps = max(1, ceil(epochs * rows / prompts_per_step(recipe)))
+    if steps > MOST:
+        message = f"{recipe.run.epochs:g} epochs of {rows:,} rows are {steps:,} steps; at most {MOST:,} can be made"
+        raise RecipeError([Problem(path="run.epochs", message=message)])
+    return steps
 
 
 def derive(plan: LaunchPlan, *, rows: int | None) -> RunNumbers:

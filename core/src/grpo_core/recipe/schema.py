@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from grpo_core.recipe import ranges
 from grpo_core.recipe.scalars import misread_kind
 
 __all__ = [
@@ -80,7 +81,7 @@ class MixedDataset(Section):
     """A reference, as in `dataset.use`."""
     name: str | None = None
     """Its name in sample ids, in metrics and in the column `dataset`; default: the end of `use`."""
-    weight: float | None = Field(default=None, gt=0)
+    weight: Annotated[float | None, ranges.SHARES] = Field(default=None, ge=1e-9, le=1e12)
     """Its share of the prompts, relative to the other weights; default: its number of rows. All have one, or none."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of a registered dataset."""
@@ -112,13 +113,13 @@ class DataSettings(Section):
     order: Literal["shuffled", "file"] = "shuffled"
     """In which order rows are asked: `shuffled` anew by the seed in each pass, or as they stand in the `file`, for a
     curriculum; each dataset of a mix by itself."""
-    max_prompt_tokens: int | None = Field(default=None, ge=1)
+    max_prompt_tokens: Annotated[int | None, ranges.TOKENS] = Field(default=None, ge=1, le=ranges.MOST)
     """The longest prompt allowed, in tokens; default: what the model's context leaves beside a completion."""
     over_long: Literal["drop", "error", "truncate"] = "drop"
     """What happens to longer prompts: dropped (and counted), an error, or their beginning cut off."""
     evaluation: str | None = None
     """A dataset for evaluation, a reference as in `use`. Its prompts are never trained on."""
-    evaluation_rows: int | None = Field(default=None, ge=1)
+    evaluation_rows: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """How many rows to evaluate on. Without `evaluation` these are made by the dataset's own source, or taken out of
     the training rows; with it, they are its first rows. Default: all rows of `evaluation`, or no evaluation."""
 
@@ -130,7 +131,7 @@ class RewardEntry(Section):
     """A reference: a registered name, `file.py:function` or `pkg.mod:function`."""
     name: str | None = None
     """Its name in metrics; default: the registered name, or the function's name."""
-    weight: float = 1.0
+    weight: Annotated[float, ranges.ADVANTAGES] = Field(default=1.0, ge=-1e6, le=1e6)
     """Its factor in the total."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the reward, checked against its own model."""
@@ -143,7 +144,7 @@ class RewardEntry(Section):
     Default: what its spec says, for a function from a file its attribute `scope`, else `sample`."""
     runs_in: Literal["main", "worker"] | None = None
     """`worker`: in a killable process. Default: what its spec says, `main` for a function from a file."""
-    deadline_s: float | None = Field(default=None, gt=0)
+    deadline_s: Annotated[float | None, ranges.SECONDS] = Field(default=None, ge=1e-3, le=1e6)
     """Outer deadline of one call, in seconds; exceeding it is a failure, not a 0. Default: what its spec says, 300 for
     most."""
 
@@ -164,26 +165,26 @@ class RolloutSettings(Section):
 
     use: str = "transformers"
     """The rollout backend."""
-    completions_per_prompt: int = Field(default=8, ge=2)
+    completions_per_prompt: Annotated[int, ranges.GROUPS] = Field(default=8, ge=2, le=10**6)
     """G, the size of a group."""
-    max_completion_tokens: int = Field(default=512, ge=1)
+    max_completion_tokens: Annotated[int, ranges.TOKENS] = Field(default=512, ge=1, le=ranges.MOST)
     """The most tokens of one completion."""
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: Annotated[float, ranges.TEMPERATURES] = Field(default=1.0, ge=0.01, le=100)
     """Logits are divided by it, in sampling and in the policy that is trained."""
-    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_p: Annotated[float, ranges.SHARES] = Field(default=1.0, ge=1e-6, le=1)
     """Draw from the smallest set of tokens with at least this probability; 1: off."""
-    top_k: int = Field(default=0, ge=0)
+    top_k: Annotated[int, ranges.TOKENS] = Field(default=0, ge=0, le=ranges.MOST)
     """Draw from the k likeliest tokens; 0: off."""
     min_p: float = Field(default=0.0, ge=0, lt=1)
     """Draw from tokens at least this fraction as likely as the likeliest; 0: off."""
-    repetition_penalty: float = Field(default=1.0, gt=0)
+    repetition_penalty: Annotated[float, ranges.FLOAT32] = Field(default=1.0, ge=0.01, le=100)
     """Makes tokens that already occurred less likely; 1: off."""
     stop: tuple[str, ...] = ()
     """Texts that end a completion."""
     max_staleness: Literal[0, 1] = 0
     """How many steps completions may be behind. 0: they are drawn with the newest weights. 1: those of the next step
     are drawn while this one's update is computed, by an engine that runs outside the trainer's processes."""
-    max_gap_nats: float = Field(default=0.3, gt=0)
+    max_gap_nats: Annotated[float, ranges.FLOAT32] = Field(default=0.3, ge=1e-9, le=1e6)
     """The run stops when trainer and engine give the drawn tokens of a step log-probabilities that differ by more than
     this on average: another template, shifted positions or stale weights. Rounding in bf16 stays below 0.05; in fp32 on
     both sides 0.001 can be asked for."""
@@ -199,7 +200,7 @@ class AdvantageSettings(Section):
     `reinforce_plus_plus`: minus the group's mean, then normalised over the step."""
     scale: Literal["std", "none", "batch"] = "std"
     """What `group_mean` is divided by: the group's standard deviation, nothing (Dr. GRPO), or that of the step."""
-    tolerance: float = Field(default=1e-6, ge=0)
+    tolerance: Annotated[float, ranges.ADVANTAGES] = Field(default=1e-6, ge=0, le=1e6)
     """A group whose totals differ by no more than this has no signal: its advantages are exactly 0."""
 
 
@@ -209,7 +210,7 @@ class ImportanceSettings(Section):
     correction: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask", "off"] = "token_truncate"
     """Weight of a token: exp(trainer - sampler) capped at `cap`; or 0 outside [1/cap, cap]; `sequence_*`: the same for
     the geometric mean over a completion."""
-    cap: float = Field(default=2.0, ge=1)
+    cap: Annotated[float, ranges.FLOAT32] = Field(default=2.0, ge=1, le=1e6)
     """The largest weight."""
 
 
@@ -219,26 +220,26 @@ class ObjectiveSettings(Section):
     loss: LossName = "dapo"
     """A preset: surrogate, ratio level and denominator. `bnpo` is `dapo`: the same once denominators are those of the
     update."""
-    clip_low: float | None = Field(default=None, ge=0)
+    clip_low: Annotated[float | None, ranges.FLOAT32] = Field(default=None, ge=0, le=1e6)
     """The ratio is clipped below at 1 - clip_low; default: the preset's."""
-    clip_high: float | None = Field(default=None, ge=0)
+    clip_high: Annotated[float | None, ranges.FLOAT32] = Field(default=None, ge=0, le=1e6)
     """The ratio is clipped above at 1 + clip_high; for `cispo` the cap of the ratio itself. Default: the preset's."""
-    dual_clip: float | None = Field(default=None, gt=1)
+    dual_clip: Annotated[float | None, ranges.FLOAT32] = Field(default=None, gt=1, le=1e6)
     """For negative advantages the ratio counts at most this much."""
-    sapo_temperature_positive: float = Field(default=1.0, gt=0)
+    sapo_temperature_positive: Annotated[float, ranges.FLOAT32] = Field(default=1.0, ge=1e-3, le=1e3)
     """SAPO's gate for positive advantages."""
-    sapo_temperature_negative: float = Field(default=1.05, gt=0)
+    sapo_temperature_negative: Annotated[float, ranges.FLOAT32] = Field(default=1.05, ge=1e-3, le=1e3)
     """SAPO's gate for negative advantages."""
-    beta: float = Field(default=0.0, ge=0)
+    beta: Annotated[float, ranges.FLOAT32] = Field(default=0.0, ge=0, le=1e6)
     """The weight of the KL divergence from the reference model; 0: no reference model is loaded."""
     kl_in: Literal["loss", "reward"] = "loss"
     """Where the KL term goes."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
     """Per-token estimator (Schulman 2020); default: k3 in the loss, k1 in the reward. k1 in the loss has no expected
     gradient on-policy and is refused."""
-    entropy_bonus: float = Field(default=0.0, ge=0)
+    entropy_bonus: Annotated[float, ranges.FLOAT32] = Field(default=0.0, ge=0, le=1e6)
     """The weight of the mean token entropy, which is rewarded."""
-    top_entropy_share: float = Field(default=1.0, gt=0, le=1)
+    top_entropy_share: Annotated[float, ranges.SHARES] = Field(default=1.0, ge=1e-6, le=1)
     """Only this share of the tokens, those of highest entropy in the step, enters the policy term."""
     mask_truncated: bool = False
     """Truncated completions leave loss and denominators; they stay in their group's mean and spread."""
@@ -258,10 +259,10 @@ class LoraSettings(Section):
     """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685) are trained and the model's own weights stay. No dropout:
     the policy that is trained is the one that sampled."""
 
-    rank: int | None = Field(default=None, ge=1)
+    rank: Annotated[int | None, ranges.RANKS] = Field(default=None, ge=1, le=2**16)
     """LoRA: adapters of this rank are trained in place of the model's own weights. Default: 16, once anything below
     `trainer.lora` is set."""
-    alpha: float | None = Field(default=None, gt=0)
+    alpha: Annotated[float | None, ranges.FLOAT32] = Field(default=None, ge=1e-6, le=1e6)
     """An adapter's product counts alpha / rank times. Default: 32."""
     targets: Literal["all-linear"] | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """What gets adapters: modules by the ends of their names, or `all-linear`, every linear layer but the head, which
@@ -280,33 +281,33 @@ class TrainerSettings(Section):
 
     use: str = "torch"
     """The trainer backend."""
-    learning_rate: float = Field(default=1e-6, gt=0)
+    learning_rate: Annotated[float, ranges.LEARNING_RATES] = Field(default=1e-6, ge=1e-12, le=100)
     """The peak learning rate."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """How it goes down to 0 after the warm-up; counted in updates."""
-    warmup_updates: int | None = Field(default=None, ge=0)
+    warmup_updates: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=0, le=ranges.MOST)
     """Updates over which it rises from 0; excludes `warmup_share`."""
     warmup_share: float = Field(default=0.0, ge=0, le=1)
     """The same as a share of all updates."""
-    weight_decay: float = Field(default=0.0, ge=0)
+    weight_decay: Annotated[float, ranges.FLOAT32] = Field(default=0.0, ge=0, le=100)
     """AdamW's decoupled weight decay, on matrices only."""
     adam_beta1: float = Field(default=0.9, ge=0, lt=1)
     """AdamW's first decay rate."""
     adam_beta2: float = Field(default=0.999, ge=0, lt=1)
     """AdamW's second decay rate."""
-    adam_epsilon: float = Field(default=1e-8, gt=0)
+    adam_epsilon: Annotated[float, ranges.FLOAT32] = Field(default=1e-8, ge=1e-30, le=1)
     """AdamW's epsilon."""
-    max_grad_norm: float | None = Field(default=1.0, gt=0)
+    max_grad_norm: Annotated[float | None, ranges.FLOAT32] = Field(default=1.0, ge=1e-9, le=1e12)
     """The gradient's norm is clipped to this; null: not at all."""
     precision: Literal["fp32", "bf16"] = "fp32"
     """Of weights and activations; bf16 keeps fp32 master weights."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: slower, less memory."""
-    micro_batch_tokens: int = Field(default=16384, ge=1)
+    micro_batch_tokens: Annotated[int, ranges.TOKENS] = Field(default=16384, ge=1, le=ranges.MOST)
     """The most tokens (padding included) of one forward pass; a longer sequence goes alone."""
-    num_iterations: int = Field(default=1, ge=1)
+    num_iterations: Annotated[int, ranges.COUNTS] = Field(default=1, ge=1, le=10**6)
     """Passes over the completions of a step."""
-    minibatches: int = Field(default=1, ge=1)
+    minibatches: Annotated[int, ranges.COUNTS] = Field(default=1, ge=1, le=10**6)
     """Optimiser updates of one pass; prompts are divided evenly."""
     lora: LoraSettings | None = None
     """Low-rank adapters; null: every weight is trained."""
@@ -317,11 +318,11 @@ class TrainerSettings(Section):
 class EvaluationSettings(Section):
     """How held-out rows are answered."""
 
-    every_steps: int | None = Field(default=None, ge=1)
+    every_steps: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """Evaluate every so many steps; default: before the first and after the last step only."""
-    samples: int = Field(default=0, ge=0)
+    samples: Annotated[int, ranges.GROUPS] = Field(default=0, ge=0, le=10**6)
     """Completions per prompt, at the rollout's sampling settings, for mean reward and pass@k; 0: greedy only."""
-    pass_at: tuple[Annotated[int, Field(ge=1, strict=True)], ...] = ()
+    pass_at: tuple[Annotated[int, Field(ge=1, le=10**6, strict=True)], ...] = ()
     """The k of pass@k, each at most `samples`."""
     success: str | None = None
     """The reward whose 1.0 means "correct"; default: the rewards that say they verify."""
@@ -330,21 +331,21 @@ class EvaluationSettings(Section):
 class RunSettings(Section):
     """The loop."""
 
-    prompts_per_step: int | None = Field(default=None, ge=1)
+    prompts_per_step: Annotated[int | None, ranges.GROUPS] = Field(default=None, ge=1, le=10**6)
     """Prompts of one step; default 8. Times `rollout.completions_per_prompt` it gives the completions of a step."""
-    completions_per_step: int | None = Field(default=None, ge=1)
+    completions_per_step: Annotated[int | None, ranges.GROUPS] = Field(default=None, ge=1, le=10**6)
     """The same, counted in completions as other trainers do; a multiple of `rollout.completions_per_prompt`."""
-    steps: int | None = Field(default=None, ge=1)
+    steps: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """How many steps; excludes `epochs`."""
-    epochs: float | None = Field(default=None, gt=0)
+    epochs: Annotated[float | None, ranges.COUNTS] = Field(default=None, ge=1e-9, le=1e6)
     """How many passes over the training rows; default 1 when `steps` is not given either."""
-    seed: int = Field(default=0, ge=0)
+    seed: Annotated[int, ranges.SEEDS] = Field(default=0, ge=0, le=ranges.INT64_MAX)
     """Of data order and sampling."""
     directory: str | None = None
     """The run's folder; default: `runs/` and a name made of recipe and time."""
-    save_steps: int | None = Field(default=None, ge=1)
+    save_steps: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """Write a checkpoint every so many steps; default: at the end only."""
-    save_total_limit: int | None = Field(default=None, ge=1)
+    save_total_limit: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """Keep only the newest so many checkpoints, and the last good one."""
     save_best: str | None = None
     """A metric of the evaluation, such as `eval/accuracy`: the model with the best value so far is kept in `best/`."""
@@ -354,18 +355,18 @@ class RunSettings(Section):
     """Trackers that show the run, such as `tensorboard`, `wandb`, `trackio`."""
     tracker_options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Options of trackers, by name."""
-    logging_steps: int = Field(default=1, ge=1)
+    logging_steps: Annotated[int, ranges.COUNTS] = Field(default=1, ge=1, le=ranges.MOST)
     """Console and trackers show every so many steps the means since the last time; metrics.jsonl has every step."""
-    show_completion_every_steps: int = Field(default=10, ge=0)
+    show_completion_every_steps: Annotated[int, ranges.COUNTS] = Field(default=10, ge=0, le=ranges.MOST)
     """Show completions on the console and in trackers every so many steps; 0: never."""
-    probe_prompts: int = Field(default=4, ge=0)
+    probe_prompts: Annotated[int, ranges.GROUPS] = Field(default=4, ge=0, le=10**6)
     """How many fixed prompts are answered again and again for the report, greedily and by sampling: of the evaluation
     rows, else of the training rows, spread evenly over them; 0: none."""
-    probe_every_steps: int | None = Field(default=None, ge=1)
+    probe_every_steps: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """Answer them every so many steps, and before the first and after the last; default: 20 times in the run."""
-    wait_limit_s: float = Field(default=1800.0, gt=0)
+    wait_limit_s: Annotated[float, ranges.SECONDS] = Field(default=1800.0, ge=1e-3, le=1e6)
     """With several processes: the run stops when one waits for another for longer than this."""
-    zero_reward_patience_steps: int = Field(default=50, ge=0)
+    zero_reward_patience_steps: Annotated[int, ranges.COUNTS] = Field(default=50, ge=0, le=ranges.MOST)
     """Stop when every total of so many steps in a row is 0; 0: never."""
 
 

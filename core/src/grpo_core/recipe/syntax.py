@@ -160,6 +160,8 @@ def _scalar(tag: str, text: str, line: int | None) -> Any:
 def _integer(text: str, line: int | None) -> int:
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     try:
-        return int(text[2:] if base != 10 else text, base)
+        value = int(text[2:] if base != 10 else text, base)
+        str(value)  # as messages and plans write it
+        return value
     except ValueError:  # an explicit tag on other text, or more digits than Python converts
         raise RecipeSyntaxError(f"{text[:20]}{'…' if len(text) > 20 else ''} is not a whole number", line) from None

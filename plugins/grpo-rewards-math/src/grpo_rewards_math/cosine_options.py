@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = ["CosineOptions"]
+
+_Score = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class CosineOptions(BaseModel):
@@ -14,15 +16,15 @@ class CosineOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
-    max_len: int = Field(default=1000, ge=1)
+    max_len: int = Field(default=1000, ge=1, le=10**9)
     """Tokens at which the schedule ends, as a rule `rollout.max_completion_tokens`; more tokens score as so many."""
-    correct_short: float = 1.0
+    correct_short: _Score = 1.0
     """A right answer of no tokens."""
-    correct_long: float = 0.5
+    correct_long: _Score = 0.5
     """A right answer of `max_len` tokens."""
-    wrong_short: float = -1.0
+    wrong_short: _Score = -1.0
     """A wrong answer of no tokens."""
-    wrong_long: float = -0.5
+    wrong_long: _Score = -0.5
     """A wrong answer of `max_len` tokens."""
 
     @model_validator(mode="after")

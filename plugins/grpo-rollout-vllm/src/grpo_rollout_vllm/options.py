@@ -25,7 +25,7 @@ Url = Annotated[str, AfterValidator(_address)]
 class VllmRolloutOptions(BaseModel):
     """Where vLLM runs, how weights get there, and how long anything may take."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
     mode: Literal["server", "colocated"] = "server"
     """`server`: ask servers that run elsewhere. `colocated`: an engine in the processes that train."""
@@ -46,26 +46,26 @@ class VllmRolloutOptions(BaseModel):
     Default: shared memory where it has room, else the run's folder."""
     transfer_host: str | None = None
     """This machine's address for servers that are sent weights; default: the one that it reaches them from."""
-    prompts_in_flight: int = Field(default=64, ge=1)
+    prompts_in_flight: int = Field(default=64, ge=1, le=10**6)
     """The most prompts that one process has with one server at a time; a prompt is sent once for all its
     completions."""
-    wait_limit_s: float = Field(default=600.0, gt=0)
+    wait_limit_s: float = Field(default=600.0, ge=1e-3, le=1e6)
     """The run stops when no server can be asked for longer than this: none is up, or none has the newest weights."""
-    silence_limit_s: float = Field(default=120.0, gt=0)
+    silence_limit_s: float = Field(default=120.0, ge=1e-3, le=1e6)
     """A server that does not say for so long which weights it has is taken for dead, and its prompts go elsewhere."""
-    request_limit_s: float = Field(default=3600.0, gt=0)
+    request_limit_s: float = Field(default=3600.0, ge=1e-3, le=1e6)
     """The longest that the completions of one prompt may take."""
-    transfer_limit_s: float = Field(default=600.0, gt=0)
+    transfer_limit_s: float = Field(default=600.0, ge=1e-3, le=1e6)
     """The longest that bringing the weights to one server may take."""
-    look_interval_s: float = Field(default=2.0, gt=0)
+    look_interval_s: float = Field(default=2.0, ge=1e-3, le=1e6)
     """How often each server is looked after."""
-    tensor_parallel: int = Field(default=1, ge=1)
+    tensor_parallel: int = Field(default=1, ge=1, le=1024)
     """Colocated: over how many neighbouring ranks one engine is spread. Divides the number of ranks."""
-    memory_share: float = Field(default=0.3, gt=0, lt=1)
+    memory_share: float = Field(default=0.3, ge=0.01, lt=1)
     """Colocated: the share of each GPU's memory that the engine takes, weights and KV cache together."""
-    context_tokens: int | None = Field(default=None, ge=2)
+    context_tokens: int | None = Field(default=None, ge=2, le=10**9)
     """Colocated: the most tokens of prompt and completion together; default: the model's context."""
-    max_sequences: int = Field(default=256, ge=1)
+    max_sequences: int = Field(default=256, ge=1, le=10**6)
     """Colocated: the most completions that are generated at once."""
     sleep: bool = True
     """Colocated: give the GPU memory of the engine back while the trainer computes."""

@@ -16,18 +16,18 @@ class _Options(BaseModel):
 class RepetitionOptions(_Options):
     """Of `repetition`."""
 
-    ngram_size: int = Field(default=3, ge=1)
+    ngram_size: int = Field(default=3, ge=1, le=10**6)
     """Tokens of one n-gram."""
-    max_penalty: float = Field(default=-1.0, le=0)
+    max_penalty: float = Field(default=-1.0, ge=-1e6, le=0)
     """The score of a completion that repeats a single n-gram for ever; never positive, which would pay for it."""
 
 
 class SoftOverlongOptions(_Options):
     """Of `soft_overlong`."""
 
-    max_length: int = Field(ge=1)
+    max_length: int = Field(ge=1, le=10**9)
     """Tokens at which the penalty reaches -1; as a rule `rollout.max_completion_tokens`."""
-    cache_length: int = Field(ge=1)
+    cache_length: int = Field(ge=1, le=10**9)
     """The last so many tokens before `max_length`, over which it grows."""
 
     @model_validator(mode="after")

@@ -28,7 +28,7 @@ class CodeBasicsOptions(BaseModel):
     """The most; every number between the two is equally likely."""
     tests: int = Field(default=5, ge=2, le=50)
     """Tests of a problem."""
-    rows: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1, le=10**7)
     """How many training rows are made; default: 2,000, or all there are when these options allow fewer."""
     style: Literal["full", "short"] = "full"
     """The prompt's wording: `full` explains the task, for models that read; `short` is a few tokens, for models that

@@ -23,7 +23,7 @@ class MathBasicsOptions(BaseModel):
     """How many numbers an expression has."""
     max_value: int = Field(default=20, ge=5, le=1000)
     """The largest number of an expression or fraction, the largest solution of an equation, the largest divisor."""
-    rows: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1, le=10**7)
     """How many training rows are made; default: 20,000, or all there are when these options allow fewer."""
     style: Literal["full", "short"] = "full"
     """The prompt's wording: `full` explains the task, for models that read; `short` is a few tokens, for models that

@@ -19,18 +19,18 @@ class CountdownOptions(BaseModel):
     """The fewest numbers of a problem."""
     max_numbers: int = Field(default=4, ge=2, le=8)
     """The most numbers of a problem; every count between the two is equally likely."""
-    min_value: int = Field(default=1, ge=0)
+    min_value: int = Field(default=1, ge=0, le=10**9)
     """The smallest number that may be given."""
-    max_value: int = Field(default=99, ge=1)
+    max_value: int = Field(default=99, ge=1, le=10**9)
     """The largest number that may be given."""
-    min_target: int = Field(default=1, ge=0)
+    min_target: int = Field(default=1, ge=0, le=10**9)
     """The smallest target."""
-    max_target: int = Field(default=100, ge=0)
+    max_target: int = Field(default=100, ge=0, le=10**9)
     """The largest target."""
     operations: str = "+-*/"
     """The operations that a solution may use, written together. A problem that is made here divides only where
     nothing remains."""
-    rows: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1, le=10**7)
     """How many training rows are made; default: 20,000, or all there are when these options allow fewer."""
     style: Literal["full", "short"] = "full"
     """The prompt's wording: `full` explains the task, for models that read; `short` is a few tokens, for models that
