@@ -143,7 +143,8 @@ def test_other_evaluation_rows_take_the_shared_settings() -> None:
         ),
         (
             {"mix": [{"use": "a", "weight": 0}]},
-            "dataset.mix.a.weight: must be at least 1e-09, not 0: a smaller share comes to nothing in float32 (r.yaml:1)",
+            "dataset.mix.a.weight: must be at least 1e-09, not 0: a smaller share comes to nothing in float32 "
+            "(r.yaml:1)",
         ),
         ({"mix": [{"use": "a", "wieght": 1}]}, "dataset.mix.a.wieght: unknown key; did you mean 'weight'? (r.yaml:1)"),
         ({"mix": ["a", 3]}, "dataset.mix.1: must be a mapping of keys to values, not 3 (r.yaml:1)"),
