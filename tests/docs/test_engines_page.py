@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from grpo_core.api import RolloutError
-from grpo_core.loop.rollout import generate
+from grpo_core.loop.checked import generate
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from tests.core.rollout.make import request
 from tests.plugins.grpo_rollout_vllm.making import context
@@ -34,8 +34,11 @@ def test_the_backend_of_the_page_has_fewer_than_80_lines() -> None:
 
 
 class Acme(BaseHTTPRequestHandler):
+    """A server that divides its logits by the temperature that it is sent."""
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert body.get("greedy") or 1 / body["temperature"]
         choices = [{"ids": [65, 66], "logprobs": [-0.1, -0.2], "ended": False} for _ in range(body["n"])]
         self.send_response(200)
         self.end_headers()
@@ -58,11 +61,14 @@ def test_the_backend_of_the_page_answers_and_refuses_other_weights(tmp_path: Pat
         backend = modules["rollout"].make(modules["options"].AcmeOptions(url=url), context(folder, tmp_path))
         backend.load_weights(iter(()), 0)
         (group,) = generate(backend, [request(n=3)])
+        list(generate(backend, [request(temperature=0.0)]))
         server.shutdown()
     assert len(group.completions) == 3
     assert group.completions[0].sampling_logprobs == (-0.1, -0.2)
     with pytest.raises(RolloutError, match="keeps its weights"):
         backend.load_weights(iter(()), 1)
+    with pytest.raises(RolloutError, match="knows no filters"):
+        list(generate(backend, [request(top_p=0.5)]))
     with pytest.raises(RolloutError, match="does not answer"):
         list(generate(backend, [request()]))
     assert "grpo_acme" not in sys.modules

@@ -77,15 +77,17 @@ class ScreensRows(RewardFunction, Protocol):
 
 
 class RolloutBackend(Protocol):
-    """Draws completions."""
+    """Draws completions. Built by a factory `make(options, context: BackendContext)`; that it has these methods is
+    checked then, and each group that it gives when it comes."""
 
     def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
         """Yield one group a request, each as soon as it is complete, in any order. On several ranks it is called by all
-        of them, also by one that has nothing to ask."""
+        of them, also by one that has nothing to ask. A request may be greedy (`params.greedy`, as evaluations are):
+        then the most likely token is taken each time, and the temperature, 0, is not divided by."""
         ...
 
     def load_weights(self, stream: Iterable[tuple[str, torch.Tensor]], version: int) -> None:
-        """Take over the trainer's weights; completions from now on carry `version`."""
+        """Take over the trainer's weights (capability `weights:stream`); completions from now on carry `version`."""
         ...
 
     def close(self) -> None:
@@ -140,7 +142,8 @@ class RolloutServer(Protocol):
 
 
 class TrainerBackend(Protocol):
-    """Owns the weights and changes them. On several ranks every method is called by all of them together."""
+    """Owns the weights and changes them. On several ranks every method is called by all of them together. Built as a
+    rollout backend is, and checked in the same way."""
 
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, without gradient."""

@@ -106,6 +106,32 @@ def test_a_source_without_options_gets_none() -> None:
     assert [dict(row.columns) for row in read_rows(dataset, split="train", seed=3)] == [{"options": None, "seed": 3}]
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("no_rows", r"acme/bare: its source '.*:no_rows' made no row for the split 'train'"),
+        ("none_rows", r"'.*:none_rows' gave None, not rows"),
+        ("text_rows", r"row 2 of '.*:text_rows' has 'a' as columns, not a mapping"),
+    ],
+)
+def test_a_source_that_gives_no_rows_is_told_so(source: str, told: str) -> None:
+    dataset = PlannedDataset(reference="acme/bare", source=f"{HERE.with_name('test_sources.py')}:{source}")
+    with pytest.raises((DataError, PluginError), match=told):
+        read_rows(dataset, split="train", seed=3)
+
+
+def no_rows(options: object, *, split: str, seed: int) -> list[object]:
+    return []
+
+
+def none_rows(options: object, *, split: str, seed: int) -> None:
+    return None
+
+
+def text_rows(options: object, *, split: str, seed: int) -> list[object]:
+    return [{}, "a"]
+
+
 def bare_rows(options: object, *, split: str, seed: int) -> list[dict[str, object]]:
     return [{"options": options, "seed": seed}]
 

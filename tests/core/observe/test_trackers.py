@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 from grpo_core.api import hookimpl
@@ -48,6 +49,44 @@ class Broken:
         raise OSError("no network")
 
 
+class Plain:
+    """No decorators; one hook takes nothing, another everything."""
+
+    def __init__(self, options: None, context: BuildContext) -> None:
+        seen.append(("built", options))
+
+    def grpo_run_started(self) -> None:
+        seen.append(("started", None))
+
+    def grpo_step_finished(self, report: StepReport, colour: str = "red") -> None:
+        seen.append((f"step {report.step}", colour))
+
+    def grpo_run_finished(self, **given: object) -> None:
+        seen.append(("finished", list(given)))
+
+
+class Misspelt:
+    def __init__(self, options: None, context: BuildContext) -> None: ...
+
+    def grpo_step_finish(self, report: StepReport) -> None: ...
+
+
+class Greedy:
+    def __init__(self, options: None, context: BuildContext) -> None: ...
+
+    def grpo_step_finished(self, r: StepReport) -> None: ...
+
+
+class Awaited:
+    def __init__(self, options: None, context: BuildContext) -> None: ...
+
+    async def grpo_step_finished(self, report: StepReport) -> None: ...
+
+
+def a_class(options: None, context: BuildContext) -> object:
+    return object
+
+
 def unbuildable(options: Options, context: BuildContext) -> object:
     raise RuntimeError("no account")
 
@@ -60,6 +99,10 @@ def planned(name: str, **options: object) -> PlannedComponent:
     return PlannedComponent(
         name=f"acme/{name}", target=f"{HERE}:{name}", options_model=f"{HERE}:Options", options=options
     )
+
+
+def without_options(name: str) -> PlannedComponent:
+    return PlannedComponent(name=f"acme/{name}", target=f"{HERE}:{name}")
 
 
 def watch(*trackers: PlannedComponent, steps: int = 4, logging_steps: int = 1) -> list[str]:
@@ -102,5 +145,24 @@ def test_a_tracker_that_cannot_be_built_is_reported_and_the_others_watch() -> No
     first, second = watch(planned("unbuildable"), planned("hookless"), planned("Recorder"))
     assert first.startswith("acme/unbuildable does not watch this run:")
     assert "no account" in first
-    assert "gave an object without an observer hook" in second
+    assert "the factory of the tracker 'acme/hookless' gave a object without an observer hook" in second
     assert ("step 1", 1.0) in seen
+
+
+def test_methods_of_a_tracker_need_no_decorator_and_its_factory_is_called_without_options_too() -> None:
+    assert watch(without_options("Plain"), steps=1) == []
+    assert seen == [("built", None), ("started", None), ("step 1", "red"), ("finished", ["outcome"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Misspelt", "'acme/Misspelt' has a method grpo_step_finish, which is no observer hook"),
+        ("Greedy", "the tracker 'acme/Greedy': its method grpo_step_finished takes 'r', but is given: report"),
+        ("Awaited", "the tracker 'acme/Awaited': its method grpo_step_finished is async, and nothing would await it"),
+        ("a_class", "the factory of the tracker 'acme/a_class' gave a class without an observer hook"),
+    ],
+)
+def test_a_tracker_that_could_not_be_told_anything_says_why_at_the_start(name: str, told: str) -> None:
+    (line,) = watch(without_options(name))
+    assert told in line

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from grpo_core.errors import BrokenReference, PluginError, RewardError
-from grpo_core.plugins.targets import build_target, file_module_name, is_target, load_target
+from grpo_core.plugins.targets import build_by_factory, build_target, file_module_name, is_target, load_target
 
 
 class ScaleOptions(BaseModel):
@@ -22,6 +22,14 @@ class ScaleOptions(BaseModel):
 
 def make_scaled(options: ScaleOptions, context: str) -> tuple[float, str]:
     return options.scale, context
+
+
+def make_plain(options: None, context: str) -> tuple[None, str]:
+    return options, context
+
+
+def make_nothing() -> None:
+    return None
 
 
 def make_broken(options: ScaleOptions, context: object) -> object:
@@ -159,6 +167,23 @@ def test_ctrl_c_during_an_import_is_not_caught(tmp_path: Path) -> None:
 
 def test_a_component_without_options_is_the_target_itself() -> None:
     assert build_target("json:dumps", None, {}, None) is sys.modules["json"].dumps
+
+
+def test_a_component_that_is_always_built_gets_no_options_where_its_spec_has_none() -> None:
+    assert build_by_factory(f"{HERE}:make_plain", None, {}, "context") == (None, "context")
+    assert build_by_factory(f"{HERE}:make_scaled", f"{HERE}:ScaleOptions", {}, "context") == (1.0, "context")
+    with pytest.raises(PluginError, match="takes no options, but got: scale"):
+        build_by_factory(f"{HERE}:make_plain", None, {"scale": 1}, None)
+
+
+def test_a_factory_that_takes_other_arguments_is_told_how_it_is_called() -> None:
+    with pytest.raises(PluginError, match=r"make_nothing' could not be built: TypeError: ") as caught:
+        build_by_factory(f"{HERE}:make_nothing", None, {}, None)
+    assert caught.value.hint == (
+        "A factory is called as make(options, context); options are None where its spec has no options model."
+    )
+    with pytest.raises(PluginError, match="is of a kind that is built by a factory, so it must be a factory"):
+        build_by_factory(f"{HERE}:HERE", None, {}, None)
 
 
 def test_options_for_a_component_that_takes_none_are_an_error() -> None:

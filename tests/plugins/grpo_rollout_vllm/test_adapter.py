@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from grpo_core.api import RolloutError
-from grpo_core.loop.rollout import generate
+from grpo_core.loop.checked import generate
 from grpo_rollout_vllm.rollout import ServerRollout
 from tests.plugins.grpo_rollout_vllm.making import request, rollout, weights
 from tests.plugins.grpo_rollout_vllm.stand_in import StandIn

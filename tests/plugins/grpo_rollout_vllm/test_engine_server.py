@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from grpo_core.loop.rollout import generate
+from grpo_core.loop.checked import generate
 from tests.integration.runs import completions_of, grpoctl, metrics_of
 from tests.plugins.grpo_rollout_vllm.drill import Moment, kill_in
 from tests.plugins.grpo_rollout_vllm.making import request, rollout

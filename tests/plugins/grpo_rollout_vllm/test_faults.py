@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from grpo_core.api import RolloutError
-from grpo_core.loop.rollout import generate
+from grpo_core.loop.checked import generate
 from grpo_rollout_vllm import fleet
 from tests.plugins.grpo_rollout_vllm.making import PROMPT, request, rollout, weights
 from tests.plugins.grpo_rollout_vllm.stand_in import MODEL, StandIn

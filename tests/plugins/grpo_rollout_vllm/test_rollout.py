@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from grpo_core.api import FinishReason, RolloutError
-from grpo_core.loop.rollout import generate
+from grpo_core.loop.checked import generate
 from tests.plugins.grpo_rollout_vllm.making import request, rollout, weights
 from tests.plugins.grpo_rollout_vllm.stand_in import END, StandIn
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from grpo_core.data.columns import Mapped, check_names, check_renames, map_row, rename, with_system
+from grpo_core.data.given import check_given
 from grpo_core.data.images import locate
 from grpo_core.data.progress import tracked
 from grpo_core.data.row import Row
@@ -69,7 +70,8 @@ def load_samples(
     rows = read_rows(dataset, split=split, seed=seed, limit=limit)
     loaded = SampleMaker(dataset, split, context)(rows)
     if not loaded.samples:
-        raise DataError(f"{dataset.reference}: no row is left: {len(rows)} were read, {_PREPROCESSED}")
+        what = f"no row is left: {len(rows)} were read, {_PREPROCESSED}" if rows else "there is no row in it"
+        raise DataError(f"{dataset.reference}: {what}")
     return loaded
 
 
@@ -156,9 +158,8 @@ def _mapper(
             raise
         except Exception as error:  # whatever a plugin's code raises
             raise DataError(f"the preprocessor '{name}' failed: {describe(error)}") from error
-        if sample is not None and not isinstance(sample, Sample):
-            raise DataError(f"the preprocessor '{name}' gave {type(sample).__name__}; it must give a Sample or None")
-        return None if sample is None else Mapped(sample=sample)
+        checked = check_given(sample, name)
+        return None if checked is None else Mapped(sample=checked)
 
     return to_sample
 

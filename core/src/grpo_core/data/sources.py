@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Literal, cast
 
 from grpo_core.data.files import read_path
+from grpo_core.data.given import check_made
 from grpo_core.data.hub import read_hub
 from grpo_core.data.modelscope import read_modelscope
 from grpo_core.data.row import Row
@@ -81,6 +82,8 @@ def _from_source(dataset: PlannedDataset, split: Purpose, seed: int, limit: int 
     ]
     if limit is not None and len(rows) < limit:
         raise _too_few(dataset.reference, limit, len(rows), more=_more_rows(dataset, limit) if split == "train" else "")
+    if not rows:
+        raise DataError(f"{dataset.reference}: its source '{dataset.source}' made no row for the split '{split}'")
     return rows
 
 
@@ -103,7 +106,11 @@ def _made(dataset: PlannedDataset, split: Purpose, seed: int) -> Iterable[Mappin
     model = cast(Any, load_target(component.options_model)) if component and component.options_model else None
     options = model.model_validate(component.options) if model and component else None
     try:
-        yield from make_rows(options, split=split, seed=seed)
+        made = make_rows(options, split=split, seed=seed)
+        if not isinstance(made, Iterable):
+            raise PluginError(f"'{dataset.source}' gave {made!r:.60}, not rows", hint="Yield a dict for each row.")
+        for number, row in enumerate(made, 1):
+            yield check_made(row, dataset.source, number)
     except GrpoError:
         raise
     except Exception as error:  # whatever a plugin's code raises

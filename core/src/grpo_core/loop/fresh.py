@@ -18,7 +18,6 @@ from grpo_core.loop.batches import batch_of, train_group
 from grpo_core.loop.facts import one_space
 from grpo_core.loop.guards import check_sampler_gap
 from grpo_core.loop.parts import Parts
-from grpo_core.loop.rollout import generate
 from grpo_core.types import RolloutGroup, RolloutRequest
 
 __all__ = ["compare", "draw_beginnings"]
@@ -34,7 +33,8 @@ _TOKENS = 16
 def draw_beginnings(parts: Parts, asked: Asked) -> list[RolloutGroup]:
     """The first tokens of some of this rank's completions, with the weights that the engine has now; while nothing else
     is drawn."""
-    return list(generate(parts.rollout, [_beginning(request) for request in list(asked.mine.values())[:_PROMPTS]]))
+    asked_first = list(asked.mine.values())[:_PROMPTS]
+    return list(parts.rollout.generate([_beginning(request) for request in asked_first]))
 
 
 def compare(parts: Parts, groups: Sequence[RolloutGroup], *, step: int) -> dict[str, float]:

@@ -7,13 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from grpo_core.loop.ahead import Ahead
+from grpo_core.loop.checked import checked_rollout, checked_trainer
 from grpo_core.loop.prepare import Prepared
-from grpo_core.loop.rollout import generate
 from grpo_core.loop.weights import WeightSync
-from grpo_core.plugins.targets import build_target
+from grpo_core.plugins.targets import build_by_factory
 from grpo_core.protocols import RolloutBackend, TrainerBackend
 from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.recipe.context import BackendContext
@@ -57,12 +56,12 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks
     context = backend_context(plan, run_dir, total_steps=prepared.total_steps, ranks=ranks)
     with ExitStack() as stack:
         scorer = stack.enter_context(open_scorer(plan, prepared, run_dir, ranks))
-        trainer = cast(TrainerBackend, build_component(plan.trainer, context))
+        trainer = checked_trainer(build_component(plan.trainer, context), plan.trainer)
         stack.callback(trainer.close)
-        rollout = cast(RolloutBackend, build_component(plan.rollout, context))
+        rollout = checked_rollout(build_component(plan.rollout, context), plan.rollout)
         ahead = None
         if plan.recipe.rollout.max_staleness:
-            ahead = Ahead(lambda requests: tuple(generate(rollout, requests)))
+            ahead = Ahead(lambda requests: tuple(rollout.generate(requests)))
             stack.callback(ahead.settle, _LAST_WAIT_S)  # after `close`, which ends what is drawn
         stack.callback(rollout.close)
         yield Parts(
@@ -121,5 +120,5 @@ def _place(ranks: Ranks) -> dict[str, int]:
 
 
 def build_component(component: PlannedComponent, context: BuildContext) -> object:
-    """The object that a planned component stands for."""
-    return build_target(component.target, component.options_model, component.options, context)
+    """The backend that a planned component stands for, as its factory gives it."""
+    return build_by_factory(component.target, component.options_model, component.options, context)

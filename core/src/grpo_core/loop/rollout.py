@@ -1,18 +1,16 @@
-"""The loop's side of generation: requests out, complete groups in."""
+"""What the loop asks of a rollout backend: requests, their sampling parameters and random streams."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from grpo_core.data.prompts import Prompt
-from grpo_core.errors import RolloutError
-from grpo_core.protocols import RolloutBackend
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.recipe.schema import RolloutSettings
-from grpo_core.types import RolloutGroup, RolloutRequest, SamplingParams
+from grpo_core.types import RolloutRequest, SamplingParams
 
-__all__ = ["generate", "make_request", "sampling_params", "step_requests", "stream_seed"]
+__all__ = ["make_request", "sampling_params", "step_requests", "stream_seed"]
 
 
 def stream_seed(*parts: object) -> int:
@@ -60,28 +58,3 @@ def step_requests(plan: LaunchPlan, prompts: Sequence[Prompt], *, seed: int, ste
         )
         for place, prompt in enumerate(prompts)
     ]
-
-
-def generate(backend: RolloutBackend, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
-    """Yield the backend's groups as they come, each checked against what was asked; every request is answered."""
-    waiting = {id(request): request for request in requests}
-    for group in backend.generate(requests):
-        if waiting.pop(id(group.request), None) is None:
-            raise RolloutError(f"the rollout backend answered for sample {group.sample.id!r}, which was not asked for")
-        _check_group(group)
-        yield group
-    if waiting:
-        missing = ", ".join(repr(request.sample.id) for request in waiting.values())
-        raise RolloutError(f"the rollout backend ended without an answer for {len(waiting)} prompts: {missing}")
-
-
-def _check_group(group: RolloutGroup) -> None:
-    where = f"sample {group.sample.id!r}"
-    if len(group.completions) != group.request.n:
-        raise RolloutError(f"{where}: asked for {group.request.n} completions, got {len(group.completions)}")
-    for index, completion in enumerate(group.completions):
-        tokens, logprobs = len(completion.token_ids), len(completion.sampling_logprobs)
-        if tokens == 0:
-            raise RolloutError(f"{where}: completion {index} has no token, not even an end token")
-        if tokens != logprobs:
-            raise RolloutError(f"{where}: completion {index} has {tokens} tokens but {logprobs} log-probabilities")

@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import TypeVar
 
 from grpo_core.loop.parts import Parts
-from grpo_core.loop.rollout import generate
 from grpo_core.loop.shares import Piece, Shares, deal
 from grpo_core.loop.timing import Clock
 from grpo_core.plugins.specs import Scope
@@ -30,7 +29,7 @@ Value = TypeVar("Value")
 def roll_and_score(parts: Parts, requests: Sequence[RolloutRequest], moment: RunValues, clock: Clock) -> Scored:
     """Draw and score this rank's share of the requests, each group scored as it arrives."""
     asked = part_of(parts, requests)
-    return score(parts, requests, asked, generate(parts.rollout, list(asked.values())), moment, clock)
+    return score(parts, requests, asked, parts.rollout.generate(list(asked.values())), moment, clock)
 
 
 def part_of(parts: Parts, requests: Sequence[RolloutRequest]) -> Mapping[Piece, RolloutRequest]:

@@ -19,7 +19,7 @@ from grpo_core.loop.batches import Share
 from grpo_core.loop.facts import Known, learn
 from grpo_core.loop.fresh import compare, draw_beginnings
 from grpo_core.loop.parts import Parts
-from grpo_core.loop.rollout import generate, step_requests
+from grpo_core.loop.rollout import step_requests
 from grpo_core.loop.scores import bring_together, part_of, score
 from grpo_core.loop.timing import Clock
 from grpo_core.reward.binding import RunValues
@@ -76,7 +76,7 @@ def draw(
         with clock("weights"):
             parts.weights.to(version)
         asked = ask(parts, step)
-        return asked, generate(parts.rollout, list(asked.mine.values())), {}
+        return asked, parts.rollout.generate(list(asked.mine.values())), {}
     if not parts.ahead.has_begun(step):
         with clock("weights"):
             parts.weights.to(version)

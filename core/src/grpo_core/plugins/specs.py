@@ -34,7 +34,8 @@ class ComponentSpec:
     summary: str
     """One line for listings."""
     target: str
-    """`pkg.mod:attr`. Without `options` the thing itself; with them a factory `make(options, context)`."""
+    """`pkg.mod:attr`. Of backends and trackers always a factory `make(options, context)`, whose options are None where
+    the spec has none. Of rewards and datasets the thing itself, or with `options` such a factory."""
     options: str | None = None
     """`pkg.options:Model`, a pydantic model that forbids unknown keys; None: takes no options."""
     requires: tuple[str, ...] = ()
@@ -111,7 +112,7 @@ class TrainerSpec(ComponentSpec):
 class TrackerSpec(ComponentSpec):
     """A tracker: an observer that watches only the runs that name it in `run.report_to`.
 
-    Its target is a factory `make(options, context)` of an object with observer hooks as methods.
+    Its target is a factory `make(options, context)` of an object with observer hooks as methods, undecorated or not.
     """
 
     kind: ClassVar[Kind] = "tracker"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +21,7 @@ from types import ModuleType
 from grpo_core.errors import BrokenReference, GrpoError, PluginError
 from grpo_core.plugins.faults import describe
 
-__all__ = ["build_target", "file_module_name", "is_target", "load_module", "load_target"]
+__all__ = ["build_by_factory", "build_target", "file_module_name", "is_target", "load_module", "load_target"]
 
 _DOTTED = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _TARGET = re.compile(rf"({_DOTTED}|/.+\.py):{_DOTTED}")
@@ -65,25 +66,51 @@ def load_module(place: str, *, target: str | None = None) -> ModuleType:
 
 
 def build_target(target: str, options_model: str | None, options: Mapping[str, object], context: object) -> object:
-    """Build a component: the target itself, or with an options model `make(validated options, context)`.
+    """Build a reward or a preprocessor: the target itself, or with an options model `make(validated options, context)`.
 
     Raises `BrokenReference` when a target leads nowhere and `PluginError` when the options are wrong or `make` fails.
     """
     if options_model is None:
-        if options:
-            raise PluginError(f"'{target}' takes no options, but got: {', '.join(options)}", hint="Remove `options`.")
+        _refuse_options(target, options)
         return load_target(target)
+    return build_by_factory(target, options_model, options, context)
+
+
+def build_by_factory(target: str, options_model: str | None, options: Mapping[str, object], context: object) -> object:
+    """Build a backend or a tracker: `make(options, context)`, where options are validated, and None without a model.
+
+    Raises as `build_target` does.
+    """
     make = load_target(target)
     if not callable(make):
-        raise PluginError(f"'{target}' has options, so it must be a factory make(options, context); it is {make!r}")
-    checked = _validate(options_model, options, target)
+        what = "has options, so it" if options_model else "is of a kind that is built by a factory, so it"
+        raise PluginError(f"'{target}' {what} must be a factory make(options, context); it is {make!r}")
+    if options_model is None:
+        _refuse_options(target, options)
+    checked = None if options_model is None else _validate(options_model, options, target)
     try:
         built: object = make(checked, context)
     except GrpoError:
         raise
     except Exception as error:
-        raise PluginError(f"'{target}' could not be built: {describe(error)}") from error
+        raise PluginError(f"'{target}' could not be built: {describe(error)}", hint=_call_of(make)) from error
     return built
+
+
+def _refuse_options(target: str, options: Mapping[str, object]) -> None:
+    if options:
+        raise PluginError(f"'{target}' takes no options, but got: {', '.join(options)}", hint="Remove `options`.")
+
+
+def _call_of(make: Callable[..., object]) -> str | None:
+    """What to say where the call itself did not fit."""
+    try:
+        inspect.signature(make).bind(None, None)
+    except TypeError:
+        return "A factory is called as make(options, context); options are None where its spec has no options model."
+    except ValueError:
+        pass
+    return None
 
 
 def file_module_name(path: Path) -> str:

@@ -39,7 +39,7 @@ def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV:
     `seen_BV` (bool) marks tokens that occur in prompt or completion; used with a repetition penalty only.
     """
     scores_BV = logits_BV.float()
-    temperature = params.temperature or 1.0
+    temperature = 1.0 if params.greedy else params.temperature
     largest_B1 = scores_BV.amax(-1, keepdim=True)
     # The largest is subtracted before the division rounds: an offset of all logits changes nothing.
     weights_BV = (scores_BV - largest_B1).div_(temperature).exp_()
@@ -48,7 +48,7 @@ def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV:
     if params.repetition_penalty != 1.0 and seen_BV is not None:
         chosen_from_BV = _penalised(scores_BV, seen_BV, params.repetition_penalty)
         weights_BV = (chosen_from_BV - chosen_from_BV.amax(-1, keepdim=True)).div_(temperature).exp_()
-    if params.temperature == 0.0:
+    if params.greedy:
         tokens_B1 = chosen_from_BV.argmax(-1, keepdim=True)
     else:
         # Beyond the vocabulary only where the weights are NaN; the log-probability then tells.

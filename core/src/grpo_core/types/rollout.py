@@ -41,7 +41,8 @@ class SamplingParams:
     max_tokens: int
     """The most tokens of one completion, the end token included."""
     temperature: float = 1.0
-    """Logits are divided by it; 0 means greedy."""
+    """Logits are divided by it. 0 where the most likely token is taken each time, and nothing is to be divided: see
+    `greedy`."""
     top_p: float = 1.0
     """Draw from the smallest set of tokens whose probabilities sum to at least this; 1 means off."""
     top_k: int = 0
@@ -52,6 +53,12 @@ class SamplingParams:
     """Divides positive and multiplies negative logits of tokens already in prompt or completion; 1 means off."""
     stop: tuple[str, ...] = ()
     """Texts that end a completion; the one met stays in the text."""
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the most likely token is taken each time, as evaluations ask; `temperature` is 0 then, and
+        log-probabilities are of softmax(logits)."""
+        return self.temperature == 0.0
 
     @property
     def filtered(self) -> bool:

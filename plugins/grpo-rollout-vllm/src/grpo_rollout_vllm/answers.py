@@ -46,7 +46,7 @@ def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, An
     return {
         "n": request.n,
         "max_tokens": params.max_tokens,
-        "temperature": params.temperature,
+        "temperature": 0.0 if params.greedy else params.temperature,  # 0 is vLLM's word for it
         "top_p": params.top_p,
         "top_k": params.top_k,
         "min_p": params.min_p,
