@@ -13,18 +13,18 @@ from grpo_core.api import TrackerSpec, hookimpl
 
 
 class Failing:
+    def __init__(self, options, context):
+        pass
+
     @hookimpl
     def grpo_step_finished(self, report):
         raise OSError("no network")
 
 
-failing = Failing()
-
-
 @hookimpl
 def grpo_trackers():
-    yield TrackerSpec(name="failing", summary="Fails", target="{place}:failing")
-    yield TrackerSpec(name="lacking", summary="Lacks its library", target="{place}:failing", requires=("no-such-lib",))
+    yield TrackerSpec(name="failing", summary="Fails", target="{place}:Failing")
+    yield TrackerSpec(name="lacking", summary="Lacks its library", target="{place}:Failing", requires=("no-such-lib",))
 """
 
 

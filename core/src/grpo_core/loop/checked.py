@@ -29,10 +29,8 @@ __all__ = ["check_methods", "checked_rollout", "checked_trainer", "generate"]
 _SHARED, _STREAM = "weights:shared", "weights:stream"
 _NEEDS: Mapping[Literal["rollout", "trainer"], Mapping[str, str | None]] = {
     "rollout": {"generate": None, "load_weights": _STREAM, "share": _SHARED, "close": None},
-    "trainer": {
-        **{"logprobs": None, "update": None, "module": _SHARED, "iter_weights": _STREAM},
-        **{"save": None, "restore": None, "export": None, "close": None},
-    },
+    "trainer": {"module": _SHARED, "iter_weights": _STREAM}
+    | dict.fromkeys(("logprobs", "update", "save", "restore", "export", "close")),
 }
 """Methods that the loop calls -> the capability that they belong to; None: every backend has them."""
 
