@@ -49,7 +49,13 @@ import os
 from grpo_rewards_code.sandbox.inside import kernel, seccomp
 kernel.set_no_new_privileges()
 seccomp.install(seccomp.compiled(seccomp.alone()))
-for attempt in (lambda: os.fork(), lambda: os.mkdir("/tmp/x"), lambda: os.execv("/bin/true", ["true"])):
+for attempt in (
+    lambda: os.fork(),
+    lambda: os.chmod("/tmp/x", 0),
+    lambda: os.execv("/bin/true", ["true"]),
+    lambda: os.open("/tmp/x", os.O_RDONLY | os.O_TRUNC),
+    lambda: os.open("/tmp/x", os.O_RDONLY | os.O_TRUNC | os.O_CREAT),
+):
     try:
         attempt()
         print("allowed")
@@ -58,4 +64,4 @@ for attempt in (lambda: os.fork(), lambda: os.mkdir("/tmp/x"), lambda: os.execv(
 os._exit(0) if print(os.getpid() > 0, flush=True) is None else None
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.split() == ["refused"] * 3 + ["True"], done.stderr
+    assert done.stdout.split() == ["refused"] * 5 + ["True"], done.stderr

@@ -9,6 +9,7 @@ import signal
 from grpo_rewards_code.executor.types import CallRun, Job, Limits, Run, RunResult, RunStatus, StdinRun
 from grpo_rewards_code.executor.values import decode, encode
 from grpo_rewards_code.sandbox.exchange import Finished
+from grpo_rewards_code.sandbox.inside.folder import FILES, IN_LARGEST_FILES
 
 __all__ = ["read_result", "stdin_of", "task_of", "to_result"]
 
@@ -18,6 +19,7 @@ _DETAIL = {
     "memory": "used more than {memory_mib} MiB of memory",
     "processes": "had more than {processes} processes and threads",
     "output": "wrote more than {output_kib} KiB",
+    "files": f"held more than {IN_LARGEST_FILES} times {{file_mib}} MiB, or {FILES} files, in its folder",
 }
 _STATUS: dict[str, RunStatus] = {
     "wall": "timeout",
@@ -25,6 +27,7 @@ _STATUS: dict[str, RunStatus] = {
     "memory": "memory",
     "processes": "processes",
     "output": "output",
+    "files": "output",
 }
 
 

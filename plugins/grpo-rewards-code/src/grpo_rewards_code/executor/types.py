@@ -26,7 +26,8 @@ __all__ = [
 
 RunStatus = Literal["ok", "error", "timeout", "memory", "output", "processes", "killed"]
 """`ok`: ended by itself, without an exception and with exit code 0. `error`: an exception or another exit code.
-`timeout` (wall or CPU), `memory`, `output` (more than allowed), `processes`: over a limit. `killed`: died of a signal.
+`timeout` (wall or CPU), `memory`, `output` (more than allowed, printed or in files), `processes`: over a limit.
+`killed`: died of a signal.
 All but `ok` are the program's own fault, so they make a test wrong; what is not is an `ExecutorError`."""
 
 

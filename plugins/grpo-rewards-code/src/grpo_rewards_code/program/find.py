@@ -26,6 +26,8 @@ _CODE_START = re.compile(
     r"(import|from|def|class|async|for|while|if|try|with|print|raise|pass)\b|[@#]|[A-Za-z_][\w.\[\], ]*(=|\()"
 )
 _BUILTINS = frozenset(vars(builtins))
+_BYTE_ORDER_MARK = re.compile(r"(^[ \t]*|>[ \t]*)\ufeff+", re.MULTILINE)
+"""Where a text, a block or a program begins; Python takes none but a file's first character."""
 _MAX_HELPERS = 10
 _SESSION = (">>>", "$ ", "In [")
 _MAX_CUTS = 12
@@ -39,7 +41,7 @@ def find_program(completion: str, wanted: Collection[str] = (), *, in_thought: b
     `wanted` are names that the tests call: of several blocks, the last that defines one of them is taken, else the
     last. `in_thought`: the prompt has already opened the thinking.
     """
-    plain = completion.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    plain = _BYTE_ORDER_MARK.sub(r"\1", completion.replace("\r\n", "\n").replace("\r", "\n"))
     if plain.count("```") + plain.count("~~~") > _MAX_FENCE_MARKS:
         return None
     spoken = spoken_part(plain, in_thought=in_thought)

@@ -37,7 +37,7 @@ class Finished:
     result: bytes
     """What `program.run` had to say of it."""
     limit: str | None
-    """The limit at which it was stopped: wall, output, memory, processes."""
+    """The limit at which it was stopped: wall, output, memory, processes, files."""
     status: int
     """Its wait status."""
     cpu_s: float

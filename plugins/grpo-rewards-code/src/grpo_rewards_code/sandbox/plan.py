@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,10 +28,12 @@ _PRELOADED = (
     "statistics", "string", "struct", "sys", "textwrap",
     "threading", "time", "traceback", "types", "typing",
 )
+_TEMPORARY = ("/tmp", "/var/tmp")
+"""Where everybody may write, and not only who started the run."""
 _PACKAGE = "grpo_rewards_code"
 _INSIDE = (
-    "bootstrap", "child", "enter", "kernel", "landlock", "namespaces", "privileges", "program", "seccomp", "syscalls",
-    "watch", "zygote",
+    "bootstrap", "child", "enter", "folder", "kernel", "landlock", "namespaces", "privileges", "program", "seccomp",
+    "syscalls", "watch", "zygote",
 )
 # fmt: on
 
@@ -64,6 +67,7 @@ def make_plan(level: Level, mode: Mode, layout: Layout, import_folders: Sequence
         "readable": layout.paths,
         "import_folders": list(import_folders),
         "preload": _PRELOADED,
+        "temporary": list(dict.fromkeys([tempfile.gettempdir(), *_TEMPORARY])),
     }
     return Plan(
         level=level,

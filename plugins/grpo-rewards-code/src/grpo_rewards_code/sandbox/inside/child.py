@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from grpo_rewards_code.sandbox.inside import program
-from grpo_rewards_code.sandbox.inside.kernel import read_text, set_dumpable, set_no_new_privileges, write_text
+from grpo_rewards_code.sandbox.inside.kernel import read_bytes, set_dumpable, set_no_new_privileges, write_text
 
 __all__ = ["become_program", "guarded"]
 
@@ -41,7 +41,8 @@ def become_program(
     limits: Mapping[str, Any],
     descriptors: Sequence[int],
     report: int,
-    confine: Callable[[], None],
+    confine: Callable[[str], None],
+    folder: str,
     *,
     in_namespaces: bool,
 ) -> NoReturn:
@@ -51,19 +52,21 @@ def become_program(
         limits: what it may use.
         descriptors: its standard streams, where its task comes from, where its result goes.
         report: where a fault of ours goes; closed before the program starts.
-        confine: puts it under Landlock and seccomp, as the level has it.
-        in_namespaces: whether processes are counted for it alone, and `/tmp` is its own.
+        confine: puts it under Landlock and seccomp, as the level has it, with its folder open to it.
+        folder: its own.
+        in_namespaces: whether processes are counted for it alone.
     """
     set_dumpable(True)  # the zygote is not, and so it could not open its own files in /proc
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as in any interpreter
     os.setsid()
-    os.chdir("/tmp" if in_namespaces else "/")
+    os.chdir(folder)
+    os.environ["HOME"] = os.environ["TMPDIR"] = folder
     write_text("/proc/self/oom_score_adj", "1000")  # when the machine runs out of memory, this goes first
     given = _as_file(descriptors[_STDIN])
     _set_limits(limits, count_processes=in_namespaces)
     set_no_new_privileges()
     _place([given, *descriptors[1:], report])
-    confine()
+    confine(folder)
     work = program.read_task(_TASK)
     os.closerange(_REPORT, _OPEN_FILES + _FIRST_SAFE)
     program.run(work, _RESULT, int(limits["output_kib"]) << 10)
@@ -93,7 +96,7 @@ def _place(descriptors: Sequence[int]) -> None:
 
 
 def _set_limits(limits: Mapping[str, Any], *, count_processes: bool) -> None:
-    own_bytes = int(read_text("/proc/self/statm").split()[0]) * resource.getpagesize()
+    own_bytes = int(read_bytes("/proc/self/statm").split()[0]) * resource.getpagesize()
     cpu_s = max(1, math.ceil(limits["cpu_s"]))
     _limit(resource.RLIMIT_AS, own_bytes + limits["memory_mib"] * _MIB)
     _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)

@@ -1,7 +1,7 @@
 """Landlock: which files a process may open, where there is no mount namespace to hide the others.
 
-A program may read below some folders and write nowhere. Names, sizes and dates of other files stay visible to it:
-Landlock rules over contents only. See the kernel's `Documentation/userspace-api/landlock`.
+A program may read below some folders, and write in one that is its own. Names, sizes and dates of other files stay
+visible to it: Landlock rules over contents only. See the kernel's `Documentation/userspace-api/landlock`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from grpo_rewards_code.sandbox.inside.kernel import syscall
 __all__ = ["abi", "make_ruleset", "restrict"]
 
 _READ_FILE, _READ_FOLDER, _WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
+_MAKE_DEVICE, _MAKE_SOCKET, _MAKE_PIPE = 1 << 6 | 1 << 11, 1 << 9, 1 << 10
+_EXECUTE, _CONTROL_DEVICE = 1 << 0, 1 << 15
+_OWN_FOLDER = ~(_MAKE_DEVICE | _MAKE_SOCKET | _MAKE_PIPE | _EXECUTE | _CONTROL_DEVICE)
+"""Of the rights that are handled, what a program may do in its own folder: all but what makes more than files."""
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 """ABI -> how many rights over files there are since then; all of them are handled, so what no rule gives is refused."""
 _NETWORK_RIGHTS = 0b11
@@ -35,8 +39,9 @@ def abi() -> int:
         return 0
 
 
-def make_ruleset(readable: Sequence[str]) -> int:
-    """A descriptor of rules that let a process read files below these paths, and nothing else."""
+def make_ruleset(readable: Sequence[str], own: str) -> int:
+    """A descriptor of rules that let a process read files below these paths and make them below its own, and nothing
+    else."""
     version = abi()
     rights = (1 << max(count for since, count in _FILE_RIGHTS.items() if since <= version)) - 1
     attributes = struct.pack("=QQQ", rights, _NETWORK_RIGHTS, _SCOPES)
@@ -44,6 +49,7 @@ def make_ruleset(readable: Sequence[str]) -> int:
     rules = syscall("landlock_create_ruleset", _pointer(attributes), size, 0)
     for path in readable:
         _allow(rules, path, _READ_FILE | _READ_FOLDER)
+    _allow(rules, own, rights & _OWN_FOLDER)
     for path in _READABLE_DEVICES:
         _allow(rules, path, _READ_FILE)
     for path in _WRITABLE_DEVICES:

@@ -3,8 +3,8 @@
 The first process in them forks a process for each run and watches it: from inside it cannot be killed, stopped, traced
 or read, and when it ends the kernel ends every other process there. The program's own folder, which is also its shared
 memory, is a file system in memory that nobody else sees and that goes with them. Making namespaces takes as long as a
-short run, so the runs of a job share them for as long as no run has changed that folder; what a run leaves behind is
-never there for the next one.
+short run, so the runs of a job share them for as long as no run has changed that folder or spoken over the network;
+what a run leaves behind is never there for the next one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,22 @@ from typing import Any, NoReturn
 
 from grpo_rewards_code.sandbox.inside import kernel
 from grpo_rewards_code.sandbox.inside.child import become_program, guarded
+from grpo_rewards_code.sandbox.inside.folder import FILES, IN_LARGEST_FILES, look
 from grpo_rewards_code.sandbox.inside.watch import watch
 
 __all__ = ["Namespaces"]
 
-_FILES = 1024
 _FOLDER = "/tmp"
-_FOLDER_IN_FILES = 4
-"""How many of the largest files the program's folder holds, altogether."""
+_NETWORK_COUNTERS = ("/proc/net/snmp", "/proc/net/snmp6")
+"""Of packets and connections, which a network namespace keeps."""
+_EVERY_KIND = (
+    kernel.CLONE_NEWUSER
+    | kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWUTS
+)
 _DESCRIPTORS = 5
 _LARGEST_MESSAGE = 1 << 16
 
@@ -34,7 +42,7 @@ _LARGEST_MESSAGE = 1 << 16
 class Namespaces:
     """Namespaces for runs under the same limits, from outside."""
 
-    def __init__(self, limits: Mapping[str, Any], confine: Callable[[], None], others: Sequence[int]) -> None:
+    def __init__(self, limits: Mapping[str, Any], confine: Callable[[str], None], others: Sequence[int]) -> None:
         """Make them, and start their first process.
 
         Args:
@@ -46,9 +54,7 @@ class Namespaces:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         others = [*others, self._line.fileno()]
         with theirs:
-            self._pid = kernel.clone(
-                kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
-            )
+            self._pid = kernel.clone(_EVERY_KIND)
             if self._pid == 0:
                 guarded(
                     lambda fault: theirs.send(fault),
@@ -89,7 +95,7 @@ def _first_process(
     line: socket.socket,
     others: Sequence[int],
     limits: Mapping[str, Any],
-    confine: Callable[[], None],
+    confine: Callable[[str], None],
     user: int,
     group: int,
 ) -> NoReturn:
@@ -98,25 +104,26 @@ def _first_process(
     kernel.set_dumpable(True)  # for as long as its own files in /proc are written
     _map_user(user, group)
     _mount_own(limits)
+    kernel.raise_loopback()
     kernel.set_no_new_privileges()
     kernel.drop_capabilities()
     kernel.set_dumpable(False)  # before there is a program that could look
-    fresh = _look_of_folder()
+    fresh = _look()
     while True:
         message, descriptors, _, _ = socket.recv_fds(line, _LARGEST_MESSAGE, _DESCRIPTORS)
         if not message:
             os._exit(0)
         report = _run(json.loads(message), descriptors, confine)
-        line.send(json.dumps({**report, "unchanged": _look_of_folder() == fresh}).encode())
+        line.send(json.dumps({**report, "unchanged": _look() == fresh}).encode())
 
 
-def _run(limits: Mapping[str, Any], descriptors: Sequence[int], confine: Callable[[], None]) -> Mapping[str, object]:
+def _run(limits: Mapping[str, Any], descriptors: Sequence[int], confine: Callable[[str], None]) -> Mapping[str, object]:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         guarded(
             lambda fault: os.write(writing, fault),
-            lambda: become_program(limits, descriptors, writing, confine, in_namespaces=True),
+            lambda: become_program(limits, descriptors, writing, confine, _FOLDER, in_namespaces=True),
         )
     for descriptor in (writing, *descriptors):
         os.close(descriptor)
@@ -126,9 +133,10 @@ def _run(limits: Mapping[str, Any], descriptors: Sequence[int], confine: Callabl
     return json.loads(fault) if fault else found
 
 
-def _look_of_folder() -> tuple[int, list[str]]:
-    """The same again only while nothing was made, removed, renamed or set in the program's folder."""
-    return os.stat(_FOLDER).st_ctime_ns, os.listdir(_FOLDER)
+def _look() -> tuple[object, ...]:
+    """The same again only while nothing was left in the program's folder, and nothing sent."""
+    counters = [kernel.read_bytes(each) for each in _NETWORK_COUNTERS if os.path.exists(each)]  # not all have IPv6
+    return look(_FOLDER), counters
 
 
 def _map_user(user: int, group: int) -> None:
@@ -138,6 +146,6 @@ def _map_user(user: int, group: int) -> None:
 
 def _mount_own(limits: Mapping[str, Any]) -> None:
     kernel.mount("proc", "/proc")
-    size_mib = max(1, _FOLDER_IN_FILES * limits["file_mib"])  # 0 would be no limit
-    kernel.mount("tmpfs", "/dev/shm", f"size={size_mib}m,nr_inodes={_FILES},mode=0700")
+    size_mib = max(1, IN_LARGEST_FILES * limits["file_mib"])  # 0 would be no limit
+    kernel.mount("tmpfs", "/dev/shm", f"size={size_mib}m,nr_inodes={FILES},mode=0700")
     kernel.bind("/dev/shm", _FOLDER)

@@ -2,7 +2,7 @@
 
 Two of them. **Within namespaces** everything but a list is allowed: what would undo the isolation, reach around it
 (vsock is in no namespace), or open large parts of the kernel to attack. **Without namespaces** nothing but a list is
-allowed: no new process, no socket, no signal to another process, no change to any file.
+allowed: no new process, no socket, no signal to another process, no change to what says who may use a file.
 
 A filter is a list of instructions of classic BPF; see the kernel's `Documentation/userspace-api/seccomp_filter`.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import platform
 import struct
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ DENIED_IN_NAMESPACES = (
     # other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp", "pidfd_getfd",
     "move_pages", "migrate_pages",
+    # the share of the processor that others get, those who watch above all
+    "setpriority", "ioprio_set", "sched_setscheduler", "sched_setattr", "sched_setparam",
     # namespaces and mounts
     "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
     "mount_setattr", "setns", "unshare",
@@ -69,13 +72,16 @@ ALLOWED_ALONE = (
     "kill", "tgkill",
     "socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockname", "getpeername", "getsockopt",
     "setsockopt",
+    # where Landlock lets it: in its own folder
+    "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "symlink", "symlinkat",
+    "link", "linkat",
 )
 # fmt: on
 
 _UNKNOWN = ("clone3", "faccessat2", "openat2", "epoll_pwait2")
 """Newer calls for which the C library has an older one, if only it is told that they do not exist."""
 
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
 _NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 _X32_BIT = 0x4000_0000
@@ -123,6 +129,7 @@ def in_namespaces() -> list[Instruction]:
         *_unknown(["clone3"]),
         *_checked_argument("clone", 0, bits=_NEW_NAMESPACES, otherwise=_ALLOW),
         *_one_of("prlimit64", 0, [0]),  # not the limits of who watches
+        *_one_of("sched_setaffinity", 0, [0]),
         *_one_of("socket", 0, _FAMILIES_IN_NAMESPACES),
         *_one_of("socketpair", 0, _FAMILIES_IN_NAMESPACES),
         *[each for name in DENIED_IN_NAMESPACES for each in _on(name, [denied])],
@@ -141,6 +148,8 @@ def alone() -> list[Instruction]:
         *_one_of("fcntl", 1, _FCNTL_ALLOWED),
         *_one_of("ioctl", 1, _IOCTL_ALLOWED),
         *_one_of("prlimit64", 0, [0]),
+        *_no_truncation("open", 1),
+        *_no_truncation("openat", 2),
         *[each for name in ALLOWED_ALONE for each in _on(name, [_return(_ALLOW)])],
         _return(_ERROR | errno.EPERM),
     ]
@@ -194,6 +203,12 @@ def _one_of(name: str, argument: int, values: Sequence[int]) -> list[Instruction
 def _checked_argument(name: str, argument: int, *, bits: int, otherwise: int) -> list[Instruction]:
     """Refuse a call whose argument has any of these bits."""
     return _on(name, [_load(argument), (_ANY_BIT, 0, 1, bits), _return(_ERROR | errno.EPERM), _return(otherwise)])
+
+
+def _no_truncation(name: str, argument: int) -> list[Instruction]:
+    """Refuse to open a file for reading and empty it all the same, which Landlock does not know before Linux 6.2."""
+    tests = [_load(argument), (_AND, 0, 0, os.O_ACCMODE | os.O_TRUNC), (_EQUAL, 0, 1, os.O_RDONLY | os.O_TRUNC)]
+    return _on(name, [*tests, _return(_ERROR | errno.EACCES), _return(_ALLOW)])
 
 
 def _threads_only() -> list[Instruction]:

@@ -1,7 +1,7 @@
 """Watching a running program: until it ends, is told to stop, or takes more than it may.
 
 What the kernel cannot limit for several processes together is looked at here, many times a second: the memory of all of
-them, and how many processes and threads there are.
+them, how many processes and threads there are, and what is in the program's folders where the kernel cannot limit that.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import resource
 import select
 import signal
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from grpo_rewards_code.sandbox.inside.kernel import read_text
+from grpo_rewards_code.sandbox.inside.folder import exceeds
+from grpo_rewards_code.sandbox.inside.kernel import read_bytes
 
 __all__ = ["watch"]
 
@@ -24,7 +25,12 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 def watch(
-    pid: int, limits: Mapping[str, Any], *, whole_namespace: bool, line: socket.socket | None = None
+    pid: int,
+    limits: Mapping[str, Any],
+    *,
+    whole_namespace: bool,
+    line: socket.socket | None = None,
+    folders: Sequence[str] = (),
 ) -> dict[str, object]:
     """Wait for a child of this process to end, and say how it did.
 
@@ -33,6 +39,7 @@ def watch(
         limits: what it may use.
         whole_namespace: whether every other process of this PID namespace, whose first this is, belongs to the program.
         line: where an order to stop may come from.
+        folders: the program's own, to look into.
     """
     watched = os.pidfd_open(pid)
     poller = select.poll()
@@ -50,6 +57,8 @@ def watch(
             exceeded = "stopped"
         else:
             exceeded = _exceeded(list(_processes(pid, whole_namespace)), limits, baseline)
+            if exceeded is None and folders and exceeds(folders, limits["file_mib"], None if whole_namespace else pid):
+                exceeded = "files"
     if whole_namespace:
         os.kill(-1, signal.SIGKILL)  # what it started and left behind
     elif exceeded is not None:
@@ -84,11 +93,11 @@ def _processes(pid: int, whole_namespace: bool) -> Iterator[tuple[int, int]]:
     for each in pids:
         if each != own:
             try:
-                fields = read_text(f"/proc/{each}/stat").rpartition(")")[2].split()
+                fields = read_bytes(f"/proc/{each}/stat").rpartition(b")")[2].split()  # the name is the program's
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             yield int(fields[17]), int(fields[21])
 
 
 def _resident_pages(pid: int) -> int:
-    return int(read_text(f"/proc/{pid}/statm").split()[1])
+    return int(read_bytes(f"/proc/{pid}/statm").split()[1])
