@@ -28,3 +28,10 @@ def test_a_file_to_import_from_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "a.py").touch()
     with pytest.raises(RewardError, match=r"a\.py is no folder"):
         make_executor(ExecutorOptions(import_folders=(str(tmp_path / "a.py"),)))
+
+
+def test_the_interpreter_is_code_that_a_recipe_names() -> None:
+    assert list(CodeRewardOptions(executor=ExecutorOptions(interpreter="./python")).named_code()) == ["./python"]
+    assert list(CodeRewardOptions().named_code()) == []
+    elsewhere = ExecutorOptions(kind="judge0", interpreter="./python")
+    assert list(CodeRewardOptions(executor=elsewhere).named_code()) == []

@@ -67,3 +67,9 @@ def test_what_goes_together_is_no_problem() -> None:
     assert problems({"lora": "adapter"}, trainer=LORA) == {}
     assert problems({"transfer": "network"}, trainer=LORA) == {}
     assert problems({}, rollout={"use": "vllm", "max_staleness": 1}) == {}
+
+
+def test_arguments_of_vllm_that_lead_to_code_are_told() -> None:
+    options = VllmRolloutOptions(engine={"trust_remote_code": True, "worker_cls": "evil.Worker", "max_num_seqs": 4})
+    assert list(options.named_code()) == ["vLLM's trust_remote_code=True", "vLLM's worker_cls='evil.Worker'"]
+    assert list(VllmRolloutOptions().named_code()) == []

@@ -34,8 +34,8 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
 def test_the_command_has_what_weight_transfer_needs_and_the_users_own_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "is_cpu_build", lambda: False)
     command = server_command(MODEL, host="0.0.0.0", port=8001, arguments=["--dtype", "float32"])
-    assert command[:3] == [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
-    assert command[3:9] == ["--model", "m", "--host", "0.0.0.0", "--port", "8001"]
+    assert command[:4] == [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server"]
+    assert command[4:10] == ["--model", "m", "--host", "0.0.0.0", "--port", "8001"]
     assert {"--enable-scale-out", "--disable-uvicorn-access-log"} <= set(command)
     assert command[command.index("--worker-extension-cls") + 1] == "grpo_rollout_vllm.worker.Extension"
     assert command[-2:] == ["--dtype", "float32"]
@@ -47,7 +47,7 @@ def test_all_that_a_recipe_says_of_the_model_reaches_the_engine() -> None:
     model = ModelSettings(path="org/name", revision="v2", tokenizer="org/tokenizer", trust_remote_code=True)
     command = server_command(model, host="h", port=1, arguments=[])
     said = ["--model", "org/name", "--tokenizer", "org/tokenizer", "--revision", "v2", "--trust-remote-code"]
-    assert command[3:10] == said
+    assert command[4:11] == said
 
 
 def test_on_a_cpu_it_compiles_nothing_and_what_the_user_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:

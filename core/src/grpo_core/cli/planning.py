@@ -88,9 +88,10 @@ def settings_of(plan: LaunchPlan, changes: Mapping[str, Any] | None = None) -> L
     in them keep meaning what they meant to it, whatever was installed since."""
     from grpo_core.recipe.layers import ScopedOrigin, make_layer
     from grpo_core.recipe.meanings import meanings
+    from grpo_core.recipe.plan import OF_A_RUN
 
     recipe = plan.recipe.model_copy(update=changes)
-    origins = {path: ScopedOrigin("the run", scope) for path, scope in meanings(plan).items()}
+    origins = {path: ScopedOrigin(OF_A_RUN, scope) for path, scope in meanings(plan).items()}
     return make_layer(recipe.model_dump(mode="json", exclude_defaults=True), origins, base=Path())
 
 

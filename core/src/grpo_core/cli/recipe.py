@@ -58,9 +58,10 @@ def show(name: Annotated[str, typer.Argument(help="The name of a recipe.")], plu
 @_app.command("check")
 @takes_flags
 def check(recipe: _RecipeArgument, **flags: Any) -> None:
-    """Find everything that is wrong with a recipe, without data and model."""
+    """Find everything that is wrong with a recipe, without data and model. Code that it names is listed, not run."""
     from grpo_core.cli.planning import gather, make_plan
     from grpo_core.objective import presets
+    from grpo_core.recipe.code import code_of_plan, list_code
 
     plan, _ = make_plan(gather(recipe, flags), plugin_files=flags.get("plugin"))
     warnings = presets.warnings(
@@ -73,6 +74,7 @@ def check(recipe: _RecipeArgument, **flags: Any) -> None:
         f"{recipe} is sound: {batch.prompts_per_step} prompts × {batch.completions_per_prompt} completions a step, "
         f"rewards {', '.join(reward.name for reward in plan.rewards)}"
     )
+    list_code(code_of_plan(plan), plan.origins)
 
 
 @_app.command("explain")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -199,7 +200,8 @@ def rescore_run(
     """
     from grpo_core.cli import rewards_rescore_views as views
     from grpo_core.cli.planning import gather, settings_of
-    from grpo_core.recipe.plan import LaunchPlan
+    from grpo_core.recipe.code import code_of_model, code_of_rewards, list_code
+    from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan
     from grpo_core.recipe.validate import validate
     from grpo_core.trial.rescore import open_rescoring
     from grpo_core.trial.stored import step_files
@@ -212,6 +214,8 @@ def rescore_run(
     catalog = load_plugins(plugin, disable=settings.disable, require=settings.require).catalog
     scopes = layer.dotted_scopes()
     planned = [planned_reward(entry, catalog, scopes=scopes) for entry in recipe.rewards]
+    code = [*code_of_rewards(planned), *code_of_model(plan.recipe.model)]
+    list_code(code, layer.dotted_origins(), otherwise=OF_A_RUN, to=sys.stderr)
     with views.writing(output) as write, open_rescoring(plan, run, planned, recipe.scoring, files) as steps:
         found = []
         for each in steps:

@@ -5,6 +5,7 @@ What the server is and does is the backend's; this finds it and hands over.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -45,16 +46,18 @@ def rollout(
 ) -> None:
     """Serve a model for the rollouts of runs elsewhere. Options that are not listed here are the engine's own."""
     from grpo_core.plugins.targets import load_target
+    from grpo_core.recipe.code import code_of_model, list_code
 
-    served = _model(model, recipe, plugin)
+    served, origins = _model(model, recipe, plugin)
+    list_code(code_of_model(served), origins, to=sys.stderr)
     entry = _serving(load_plugins(plugin).catalog, backend)
     serve = cast("RolloutServer", load_target(str(_spec(entry).serve)))
     raise typer.Exit(serve(served, host=host, port=port, arguments=context.args))
 
 
-def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> ModelSettings:
-    """The model that is given, or else the recipe's, as `grpoctl train` finds it; raises `RecipeError` for one that is
-    not there."""
+def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> tuple[ModelSettings, dict[str, str]]:
+    """The model that is given, or else the recipe's, as `grpoctl train` finds it, and who set what; raises
+    `RecipeError` for one that is not there."""
     from grpo_core.cli.planning import gather
     from grpo_core.recipe.existence import absent_files
     from grpo_core.recipe.schema import ModelSettings
@@ -67,7 +70,7 @@ def _model(given: str | None, recipe: str | None, plugin: list[Path] | None) -> 
     section = {"path": section} if isinstance(section, str) else section
     if not isinstance(section, dict) or not section.get("path"):
         raise UsageError("there is no model to serve", hint="give one with --model, or a --recipe that has one")
-    return ModelSettings.model_validate(section)
+    return ModelSettings.model_validate(section), layer.dotted_origins()
 
 
 def _serving(catalog: Catalog, name: str | None) -> Entry:

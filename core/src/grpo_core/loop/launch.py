@@ -19,9 +19,10 @@ from grpo_core.loop.train import train
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
+from grpo_core.recipe.code import bring_in_code
 from grpo_core.recipe.memory import shape_of
 from grpo_core.recipe.numbers import print_plan
-from grpo_core.recipe.plan import LaunchPlan, PlannedComponent, require_unfinished, run_folder
+from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, PlannedComponent, require_unfinished, run_folder
 from grpo_core.types import EvaluationReport, RunOutcome
 
 __all__ = [
@@ -43,6 +44,7 @@ def launch(
 ) -> int:
     """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written, `plan_only`
     once the run's folder is there for processes that something else starts."""
+    bring_in_code(plan, plan.origins)
     prepared = prepare(plan)
     announce(plan, prepared, processes)
     if dry_run:
@@ -74,6 +76,7 @@ def resume(
     plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
     processes = processes or processes_before(plan, checkpoint)
     plan = change(plan) if change else plan
+    bring_in_code(plan, plan.origins if change else {}, otherwise=OF_A_RUN)
     prepared = prepare(plan, run_dir=run_dir)
     if checkpoint is not None:
         check_state(checkpoint, prepared, allow_changes=allow_changes)
@@ -110,6 +113,7 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
 
     Without a run, a plan that holds no rows out is evaluated on all of its dataset.
     """
+    bring_in_code(plan, plan.origins, otherwise=None if run is None else OF_A_RUN, to=sys.stderr)
     prepared = prepare(plan)
     print_warnings(prepared)
     prompts = prepared.evaluation

@@ -23,6 +23,7 @@ from transformers.utils import logging as transformers_logging
 
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.gguf import gguf_config, gguf_weights, is_gguf, without_gguf_bar
+from grpo_core.plugins.faults import describe
 from grpo_core.recipe.existence import model_fault, weights_fault
 from grpo_core.recipe.schema import ModelSettings
 
@@ -51,7 +52,8 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
     config = model_config(model)
     where = gguf_weights(model.path) if is_gguf(model.path) else _where(model)
     try:
-        with without_progress_bars(), without_gguf_bar() if is_gguf(model.path) else nullcontext():
+        bars = without_gguf_bar() if is_gguf(model.path) else nullcontext()
+        with _own_code(model), without_progress_bars(), bars:
             loaded, info = transformers.AutoModelForCausalLM.from_pretrained(
                 config=config,
                 dtype=dtype,
@@ -92,7 +94,7 @@ def count_parameters(model: ModelSettings) -> int:
 def empty_model(model: ModelSettings) -> Any:
     """The `PreTrainedModel` on the meta device: every weight has its name and shape and none has memory."""
     config = model_config(model)
-    with torch.device("meta"):
+    with _own_code(model), torch.device("meta"):
         return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
 
 
@@ -135,9 +137,25 @@ def _zero_dropout_floats(attributes: dict[str, Any]) -> None:
 
 def _read_config(model: ModelSettings) -> Any:
     try:
-        return transformers.AutoConfig.from_pretrained(trust_remote_code=model.trust_remote_code, **_where(model))
+        with _own_code(model):
+            return transformers.AutoConfig.from_pretrained(trust_remote_code=model.trust_remote_code, **_where(model))
     except (OSError, ValueError, ImportError) as error:
+        if "trust_remote_code" in str(error):
+            _fail(
+                model, "needs Python code that it brings; read that code, then allow it: model.trust_remote_code=true"
+            )
         _fail(model, f"its config.json cannot be read: {_reason(error)}")
+
+
+@contextmanager
+def _own_code(model: ModelSettings) -> Iterator[None]:
+    """Where a model may bring code of its own, whatever that raises is a fault of the model."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if not model.trust_remote_code or isinstance(error, RecipeError):
+            raise
+        _fail(model, f"it cannot be loaded with the code that it brings: {describe(error)}")
 
 
 def _read_gguf_config(model: ModelSettings) -> Any:

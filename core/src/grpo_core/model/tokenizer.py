@@ -74,7 +74,10 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
     _require_folder_or_id(source, key)
     try:
         tokenizer = gguf_tokenizer(source) if is_gguf(source) else _load(source, model)
-    except Exception as error:  # noqa: BLE001 - a damaged tokenizer.json raises a bare Exception from Rust
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a bare Exception from Rust, or code of the model's own
+        if "trust_remote_code" in str(error):
+            allow = "read that code, then allow it: model.trust_remote_code=true"
+            _fail(key, source, f"its tokenizer needs Python code that it brings; {allow}")
         where = f"the hub (a folder would be written ./{source})"
         if _is_folder(source) or is_gguf(source):
             where = "the folder" if _is_folder(source) else "the file"
@@ -250,7 +253,7 @@ def _is_folder(source: str) -> bool:
     return Path(source).is_dir()
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 

@@ -10,15 +10,14 @@ import importlib
 import importlib.util
 import inspect
 import os
-import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from grpo_core.errors import BrokenReference, GrpoError, PluginError
+from grpo_core.plugins.absent import no_attribute, no_file, no_module
 from grpo_core.plugins.faults import describe
 
 __all__ = ["build_by_factory", "build_target", "file_module_name", "is_target", "load_module", "load_target"]
@@ -38,11 +37,12 @@ def load_target(target: str) -> object:
         raise BrokenReference(f"'{target}' is not a target", hint="Write pkg.mod:attr or /absolute/file.py:attr.")
     place, _, attribute = target.rpartition(":")
     found: object = load_module(place, target=target)
-    for part in attribute.split("."):
+    names = attribute.split(".")
+    for number, part in enumerate(names):
         try:
             found = getattr(found, part)
         except AttributeError as error:
-            raise _no_attribute(found, part, place, target) from error
+            raise no_attribute(target, names[:number], part, dir(found)) from error
         except (Exception, SystemExit) as error:  # a lazy module imports here
             raise _import_failed(place, target, error) from error
     return found
@@ -59,7 +59,7 @@ def load_module(place: str, *, target: str | None = None) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if not place.endswith(".py") and error.name and f"{place}.".startswith(f"{error.name}."):
-            raise _no_module(error.name, target) from error
+            raise no_module(error.name, target) from error
         raise _import_failed(place, target, error) from error
     except (Exception, SystemExit) as error:  # whatever foreign code raises at import
         raise _import_failed(place, target, error) from error
@@ -92,7 +92,7 @@ def build_by_factory(target: str, options_model: str | None, options: Mapping[st
         built: object = make(checked, context)
     except GrpoError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(f"'{target}' could not be built: {describe(error)}", hint=_call_of(make)) from error
     return built
 
@@ -125,7 +125,7 @@ def _load_file(path: Path, target: str | None) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not path.is_file():
-        raise _no_file(path, target)
+        raise no_file(path, target)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -157,37 +157,3 @@ def _validate(options_model: str, options: Mapping[str, object], target: str) ->
 
 def _import_failed(place: str, target: str | None, error: BaseException) -> BrokenReference:
     return BrokenReference(f"'{target or place}' cannot be imported: {describe(error)}")
-
-
-def _no_file(path: Path, target: str | None) -> BrokenReference:
-    suffix = f", needed by '{target}'" if target else ""
-    if path.is_dir():
-        return BrokenReference(f"'{path}' is a folder, not a Python file{suffix}")
-    if not path.parent.is_dir():
-        return BrokenReference(f"there is no folder '{path.parent}'{suffix}")
-    names = [file.name for file in path.parent.glob("*.py")]
-    return BrokenReference(f"there is no file '{path}'{suffix}", hint=_did_you_mean(path.name, names))
-
-
-def _no_module(missing: str, target: str | None) -> BrokenReference:
-    parent, _, name = missing.rpartition(".")
-    paths = list(sys.modules[parent].__path__) if parent in sys.modules else None
-    siblings = [module.name for module in pkgutil.iter_modules(paths)]
-    suffix = f", needed by '{target}'" if target and not target.startswith(f"{missing}:") else ""
-    hint = _did_you_mean(name, siblings, prefix=f"{parent}." if parent else "")
-    return BrokenReference(
-        f"there is no module '{missing}'{suffix}",
-        hint=hint or "Install the package that has it, or name a file: ./file.py:attr.",
-    )
-
-
-def _no_attribute(found: object, part: str, place: str, target: str) -> BrokenReference:
-    public = [name for name in dir(found) if not name.startswith("_")]
-    kind = "file" if place.endswith(".py") else "module"
-    owner = f"{kind} '{place}'" if isinstance(found, ModuleType) else f"'{target.removesuffix(f'.{part}')}'"
-    return BrokenReference(f"{owner} has no '{part}', needed by '{target}'", hint=_did_you_mean(part, public))
-
-
-def _did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:
-    near = get_close_matches(name, list(known), n=3)
-    return f"Did you mean {' or '.join(repr(prefix + match) for match in near)}?" if near else None

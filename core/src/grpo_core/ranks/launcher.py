@@ -52,7 +52,7 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
         role="rank",
         local_world_size=processes.per_node,
         entrypoint=sys.executable,
-        args=("-m", _WORKER, *arguments),
+        args=(*_path_flags(), "-m", _WORKER, *arguments),
         rdzv_handler=meeting,
         max_restarts=0,
         monitor_interval=0.1,
@@ -148,6 +148,11 @@ def _agents_environment() -> Iterator[None]:
         logger.setLevel(level)
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+
+
+def _path_flags() -> tuple[str, ...]:
+    """Ranks import from where this process does: `-m` alone puts the working folder before all libraries."""
+    return () if os.getcwd() in map(os.path.abspath, sys.path[:1]) else ("-P",)
 
 
 def _free_port() -> int:

@@ -1,7 +1,7 @@
 """From a reference and options in a recipe to a planned component: who provides it, what to import, options checked.
 
-A component's options model is imported for that, its target is not: a target may need an engine or a GPU. Only an
-object named by the user (`./mine.py:my_reward`) is looked up, since nothing else tells whether it is there.
+A component's options model is imported for that, its target is not: a target may need an engine or a GPU. Of an object
+that the recipe names (`./mine.py:my_reward`) the source is read: looking at a recipe runs no code that it names.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from grpo_core.errors import PluginError, Problem, RecipeError
 from grpo_core.plugins.catalog import Catalog, Entry, missing_requirements
+from grpo_core.plugins.outline import check_target
 from grpo_core.plugins.references import Form, Reference, check_details, check_form, parse_reference
 from grpo_core.plugins.specs import ComponentSpec, Kind, RolloutSpec, TrainerSpec
 from grpo_core.plugins.targets import load_target
@@ -78,8 +79,9 @@ def plan_entry(entry: Entry, options: Mapping[str, Any]) -> PlannedComponent:
 
 
 def plan_object(reference: Reference, options: Mapping[str, Any]) -> PlannedComponent:
-    """Plan an object in a file or module; it takes no options. Raises `BrokenReference` when it is not there."""
-    load_target(reference.value)
+    """Plan an object in a file or module; it takes no options. Raises `BrokenReference` where its source says that it
+    is not there; nothing is imported."""
+    check_target(reference.value)
     if options:
         message = f"'{reference.text}' takes no options; only a component that a plugin registers does"
         raise RecipeError([Problem(path="options", message=message)])

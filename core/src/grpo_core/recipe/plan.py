@@ -16,6 +16,7 @@ from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.schema import Recipe
 
 __all__ = [
+    "OF_A_RUN",
     "PLAN_FILE",
     "BatchPlan",
     "LaunchPlan",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 PLAN_FILE = "plan.json"
+OF_A_RUN = f"the run's {PLAN_FILE}"
+"""Who set what a run that there is was started with."""
 
 
 class _Part(BaseModel):

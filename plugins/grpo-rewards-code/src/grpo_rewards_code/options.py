@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,6 +43,11 @@ class CodeRewardOptions(BaseModel):
     """How far it may be off besides, for numbers near 0."""
     executor: ExecutorOptions = ExecutorOptions()
     """Where programs run, and how isolated."""
+
+    def named_code(self) -> Iterator[str]:
+        """What these options have run outside a sandbox: the interpreter is asked there what it is."""
+        if self.executor.kind == "local" and self.executor.interpreter is not None:
+            yield self.executor.interpreter
 
     def limits(self) -> Limits:
         """The limits of one test."""

@@ -41,7 +41,7 @@ def server_command(model: ModelSettings, *, host: str, port: int, arguments: Seq
     """What to run; `arguments` are added at the end and win."""
     own = _ON_A_CPU if is_cpu_build() else ()
     # Not `vllm serve`: that looks for a distribution named vllm, which the CPU build is not.
-    start = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    start = [sys.executable, "-P", "-m", "vllm.entrypoints.openai.api_server"]  # -P: nothing of the working folder
     return [*start, *_which(model), "--host", host, "--port", str(port), *_NEEDED, *_QUIET, *own, *arguments]
 
 

@@ -19,6 +19,13 @@ def _address(text: str) -> str:
     return text
 
 
+_CODE_ARGUMENTS = frozenset(
+    (
+        *("trust_remote_code", "worker_cls", "worker_extension_cls", "scheduler_cls", "logits_processors"),
+        *("distributed_executor_backend", "model_impl", "model", "tokenizer", "hf_overrides", "io_processor_plugin"),
+    )
+)
+"""Arguments of `LLM` that may lead to code that is not vLLM's."""
 Url = Annotated[str, AfterValidator(_address)]
 
 
@@ -71,6 +78,11 @@ class VllmRolloutOptions(BaseModel):
     """Colocated: give the GPU memory of the engine back while the trainer computes."""
     engine: dict[str, Any] = Field(default_factory=dict)
     """Colocated: further arguments of vLLM's `LLM`."""
+
+    def named_code(self) -> Iterator[str]:
+        """The arguments of vLLM that have it import code."""
+        for name in sorted(_CODE_ARGUMENTS & self.engine.keys()):
+            yield f"vLLM's {name}={self.engine[name]!r}"
 
     @field_validator("urls")
     @classmethod
