@@ -16,6 +16,7 @@ from grpo_core.plugins.specs import Scope
 from grpo_core.plugins.targets import build_target
 from grpo_core.recipe.plan import PlannedReward
 from grpo_core.reward.binding import Binding, bind
+from grpo_core.reward.foreign import refuse_foreign
 from grpo_core.reward.row_text import row_text
 from grpo_core.types import BuildContext, Sample
 from grpo_core.types.reserved import RESERVED_NAMES
@@ -115,6 +116,7 @@ def _check(planned: PlannedReward, columns: frozenset[str], context: BuildContex
         )
     if not math.isfinite(planned.weight):
         raise RewardError(f"the weight of reward '{planned.name}' is {planned.weight}, not a finite number")
+    refuse_foreign(function, name=planned.name, target=component.target, columns=columns, renames=planned.columns)
     binding = bind(function, name=planned.name, columns=columns, renames=planned.columns)
     assert callable(function)
     return BoundReward(planned=planned, function=function, binding=binding)
