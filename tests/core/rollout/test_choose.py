@@ -46,8 +46,10 @@ def test_a_model_without_positions_is_found_out(caplog: pytest.LogCaptureFixture
 
 def test_a_model_that_does_not_ask_the_attention_interface_is_found_out(caplog: pytest.LogCaptureFixture) -> None:
     class Deaf(transformers.LlamaForCausalLM):  # passes nothing on to its attention
-        def forward(self, input_ids: Any, position_ids: Any, cache: Any, use_cache: bool, **_: Any) -> Any:
-            return super().forward(input_ids, position_ids=position_ids, cache=cache, use_cache=use_cache)
+        def forward(
+            self, input_ids: Any, position_ids: Any, cache: Any, use_cache: bool, attention_mask: Any = None, **_: Any
+        ) -> Any:
+            return super().forward(input_ids, attention_mask, position_ids, cache=cache, use_cache=use_cache)
 
     make = choose_decoder(Deaf(make_model("llama").config).eval(), PROMPTS, prefill_tokens=100)
     assert isinstance(make(5), PlainDecoder)

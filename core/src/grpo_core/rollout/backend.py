@@ -15,7 +15,7 @@ from grpo_core.backends import BackendContext
 from grpo_core.errors import RolloutError
 from grpo_core.model.load import context_length, load_model
 from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
-from grpo_core.rollout.choose import MakeDecoder, choose_decoder
+from grpo_core.rollout.choose import Ways, slowest_way
 from grpo_core.rollout.forward import decoding
 from grpo_core.rollout.options import TransformersRolloutOptions
 from grpo_core.rollout.requests import check_requests
@@ -47,7 +47,8 @@ class TransformersRollout:
         self._model: Any = None
         self._own_copy: Any = None
         self._policy_version = 0
-        self._make_decoder: MakeDecoder | None = None
+        self._ways: Ways | None = None
+        self._way: int | None = None
 
     def share(self, module: torch.nn.Module, version: int) -> None:
         """Generate with the trainer's live module; nothing is copied, and its state stays as it is."""
@@ -64,28 +65,30 @@ class TransformersRollout:
     def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
         """Yield each group as soon as its completions are done; raises `RolloutError` before the first for requests
         that cannot be answered."""
-        if self._model is None:
+        if self._model is None or self._ways is None:
             raise RolloutError("there are no weights yet", hint="call share or load_weights before generate")
         check_requests(
             requests,
             vocab_size=self._model.get_input_embeddings().weight.shape[0],
             context_tokens=self._context_tokens,
         )
-        return self._groups(requests)
+        return self._groups(self._ways, requests)
 
     def close(self) -> None:
         """Forget the weights."""
-        self._model = self._own_copy = self._make_decoder = None
+        self._model = self._own_copy = self._ways = self._way = None
 
     def _use(self, model: Any, version: int) -> None:
         if model is not self._model:
-            self._model, self._make_decoder = model, None
+            self._model, self._way = model, None
+            self._ways = Ways(model, prefill_tokens=self._options.prefill_tokens)
         self._policy_version = version
+        self._way = slowest_way(self._way, self._context.world_size)
 
-    def _groups(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
+    def _groups(self, ways: Ways, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
         model, version = self._model, self._policy_version
         for part in plan_waves(requests, self._options.max_sequences):
-            decoder = self._decoder_for(part)
+            decoder = self._decoder_for(ways, part)
             wave = Wave(part, decoder, self._text, version)
             while not wave.done:
                 # Never around a yield: whoever takes the group must not find itself without gradients.
@@ -93,11 +96,10 @@ class TransformersRollout:
                     groups = wave.advance()
                 yield from groups
 
-    def _decoder_for(self, requests: Sequence[RolloutRequest]) -> Any:
-        if self._make_decoder is None:
-            prompts = [request.prompt_ids for request in requests]
-            self._make_decoder = choose_decoder(self._model, prompts, prefill_tokens=self._options.prefill_tokens)
-        return self._make_decoder(requests[0].params.max_tokens)
+    def _decoder_for(self, ways: Ways, requests: Sequence[RolloutRequest]) -> Any:
+        if self._way is None:
+            self._way = ways.choose([request.prompt_ids for request in requests])
+        return ways.make(self._way)(requests[0].params.max_tokens)
 
 
 def _device(choice: str) -> torch.device:

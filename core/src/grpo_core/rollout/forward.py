@@ -16,7 +16,20 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Decoder", "Padded", "decoding", "last_logits", "left_padded", "takes_positions"]
+from grpo_core.model.routers import router_arguments
+
+__all__ = [
+    "Decoder",
+    "Padded",
+    "call",
+    "decoding",
+    "keeps_few_logits",
+    "last_logits",
+    "left_padded",
+    "parameters_of",
+    "passes",
+    "takes_positions",
+]
 
 
 class Decoder(Protocol):
@@ -54,22 +67,52 @@ def left_padded(prompts: Sequence[Sequence[int]], device: torch.device) -> Padde
     return Padded(torch.tensor(ids, device=device), mask_PL, (columns_PL - padding_P1).clamp_(min=0))
 
 
+def passes(rows: Sequence[Sequence[int]], budget_tokens: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows whose padded size is within the budget; at least one row each."""
+    start, longest = 0, 0
+    for end, row in enumerate(rows):
+        longest = max(longest, len(row))
+        if end > start and longest * (end + 1 - start) > budget_tokens:
+            yield start, end
+            start, longest = end, len(row)
+    yield start, len(rows)
+
+
 def last_logits(model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any, **inputs: Any) -> Tensor:
     """[B, V] Of the last token of each row; appends to the cache."""
-    parameters = _parameters(type(model).forward)
-    # Older transformers call the cache past_key_values; some families take no positions or give all logits.
-    inputs["cache" if "cache" in parameters else "past_key_values"] = kv_cache
-    if takes_positions(model):
-        inputs["position_ids"] = positions_BT
-    if "logits_to_keep" in parameters:
-        inputs["logits_to_keep"] = 1
-    logits_BV: Tensor = model(ids_BT, use_cache=True, **inputs).logits[:, -1]
+    logits_BV: Tensor = call(model, ids_BT, positions_BT, kv_cache, **inputs).logits[:, -1]
     return logits_BV
+
+
+def call(
+    model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any = None, *, keep: int | Tensor = 1, **inputs: Any
+) -> Any:
+    """What the model gives for the rows; it keeps nothing where there is no cache. Its logits are of the last `keep`
+    columns, or of those that `keep` lists; of all columns where the family cannot leave any out."""
+    # Older transformers call the cache past_key_values.
+    name = "cache" if "cache" in parameters_of(model) else "past_key_values"
+    if kv_cache is not None or name in parameters_of(model):
+        inputs[name] = kv_cache
+    if takes_positions(model):  # some families take none
+        inputs["position_ids"] = positions_BT
+    if keeps_few_logits(model):
+        inputs["logits_to_keep"] = keep
+    return model(ids_BT, use_cache=kv_cache is not None, **inputs, **router_arguments(model, asked=False))
+
+
+def keeps_few_logits(model: Any) -> bool:
+    """Whether the model can compute the logits of some columns only."""
+    return "logits_to_keep" in parameters_of(model)
 
 
 def takes_positions(model: Any) -> bool:
     """Whether each token's position can be given; else they follow from mask or cache."""
-    return "position_ids" in _parameters(type(model).forward)
+    return "position_ids" in parameters_of(model)
+
+
+def parameters_of(model: Any) -> frozenset[str]:
+    """The names of what the model's forward takes."""
+    return _parameters(type(model).forward)
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Decoding with the model's own attention and cache: works for every causal model, expands the prompt for each member.
+"""Decoding with the model's own attention and cache, which expands the prompt for each member.
 
-What `prefix.py` is checked against, and what is used where that does not fit (linear attention, chunked attention).
+What is used where shared prefixes do not fit: linear attention, state spaces, attention with a part of its own.
 
 Shapes: P prompts, L prompt columns, B sequences, V vocabulary.
 """
@@ -22,8 +22,11 @@ __all__ = ["PlainDecoder"]
 class PlainDecoder:
     """A `Decoder` on transformers' `DynamicCache`."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, *, masks_steps: bool = True) -> None:
+        """`masks_steps`: a step is given the mask of all columns so far, as attention needs it. Models of states alone
+        (Mamba) take it for that of the new column."""
         self._model = model
+        self._masks_steps = masks_steps
         self._cache = DynamicCache(config=model.config)
         self._mask: Tensor
         self._positions_B: Tensor
@@ -45,9 +48,8 @@ class PlainDecoder:
         """See `Decoder`."""
         self._positions_B = self._positions_B + 1
         self._mask = torch.cat([self._mask, self._mask.new_ones(len(tokens_B), 1)], dim=1)
-        return last_logits(
-            self._model, tokens_B[:, None], self._positions_B[:, None], self._cache, attention_mask=self._mask.long()
-        )
+        mask = self._mask.long() if self._masks_steps else None
+        return last_logits(self._model, tokens_B[:, None], self._positions_B[:, None], self._cache, attention_mask=mask)
 
     def keep(self, rows: Sequence[int]) -> None:
         """See `Decoder`."""

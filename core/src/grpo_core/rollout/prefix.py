@@ -18,7 +18,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from grpo_core.rollout import prefix_attention
-from grpo_core.rollout.forward import Padded, last_logits, left_padded
+from grpo_core.rollout.forward import Padded, last_logits, left_padded, passes
 from grpo_core.rollout.prefix_cache import PrefixCache, PrefixLayer
 
 __all__ = ["PrefixDecoder", "has_plain_layers"]
@@ -43,7 +43,7 @@ class PrefixDecoder:
     def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
         """See `Decoder`. Prompts of like length should be neighbours: less padding."""
         padded, device = left_padded(prompts, self._model.device), self._model.device
-        passes = [self._read(prompts[start:end]) for start, end in _passes(prompts, self._prefill_tokens)]
+        read = [self._read(prompts[start:end]) for start, end in passes(prompts, self._prefill_tokens)]
         prompt_of = [p for p, count in enumerate(repeats) for _ in range(count)]
         layers = [
             PrefixLayer(
@@ -52,7 +52,7 @@ class PrefixDecoder:
                 len(prompt_of),
                 self._max_tokens,
             )
-            for layer in zip(*(layers for _, layers in passes), strict=True)
+            for layer in zip(*(layers for _, layers in read), strict=True)
         ]
         padding_PL = None
         if padded.mask_PL is not None:
@@ -61,7 +61,7 @@ class PrefixDecoder:
         self._cache = PrefixCache(layers, padding_PL, prompt_of)
         prompt_of_B = torch.tensor(prompt_of, device=device)
         self._positions_B = padded.positions_PL[prompt_of_B, -1]
-        return torch.cat([logits for logits, _ in passes])[prompt_of_B]
+        return torch.cat([logits for logits, _ in read])[prompt_of_B]
 
     def step(self, tokens_B: Tensor) -> Tensor:
         """See `Decoder`."""
@@ -87,17 +87,6 @@ class PrefixDecoder:
         mask = None if padded.mask_PL is None else padded.mask_PL.long()
         logits = last_logits(self._model, padded.ids_PL, padded.positions_PL, cache, attention_mask=mask)
         return logits, [(layer.keys, layer.values) for layer in cache.layers]
-
-
-def _passes(prompts: Sequence[Sequence[int]], budget_tokens: int) -> Iterator[tuple[int, int]]:
-    """Ranges of prompts whose padded size is within the budget; at least one prompt each."""
-    start, longest = 0, 0
-    for end, prompt in enumerate(prompts):
-        longest = max(longest, len(prompt))
-        if end > start and longest * (end + 1 - start) > budget_tokens:
-            yield start, end
-            start, longest = end, len(prompt)
-    yield start, len(prompts)
 
 
 def _stacked(parts: Sequence[Tensor], padded: Padded) -> Tensor:

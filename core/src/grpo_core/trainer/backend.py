@@ -93,7 +93,8 @@ class TorchTrainer:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
         budget = self._settings.micro_batch_tokens
-        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget)
+        routers = self._policy.router_loss
+        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget, routers=routers)
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
         self._scatter()
@@ -124,7 +125,15 @@ class TorchTrainer:
         # a model's repository ships may hold a dropout that no setting reaches.
         self._policy.train(self._settings.gradient_checkpointing)
         try:
-            return backward_pass(self._policy, batch, packed.packs, self._objective, self._spread, backward=backward)
+            return backward_pass(
+                self._policy,
+                batch,
+                packed.packs,
+                self._objective,
+                self._spread,
+                backward=backward,
+                routers=self._policy.router_loss,
+            )
         finally:
             self._policy.eval()
 

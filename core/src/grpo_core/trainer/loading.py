@@ -4,6 +4,7 @@ how they are spread over ranks, is the trainer's.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol, TypeVar
@@ -15,6 +16,7 @@ from grpo_core.errors import TrainerError
 from grpo_core.model.head import Head
 from grpo_core.model.load import load_model
 from grpo_core.model.lora import add_adapter, as_reference
+from grpo_core.model.routers import router_warning
 from grpo_core.trainer.place import checkpoint_layers
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.spread import Spread
@@ -22,6 +24,8 @@ from grpo_core.trainer.spread import Spread
 __all__ = ["PolicyOptions", "has_reference_model", "load_policy", "policy_or_reference"]
 
 Module = TypeVar("Module")
+
+_log = logging.getLogger(__name__)
 
 
 class PolicyOptions(Protocol):
@@ -53,6 +57,8 @@ def load_policy(
     model."""
     settings = context.trainer
     model: Any = load_model(context.model, dtype, attention=options.attention).requires_grad_(trained)
+    if trained and (warning := router_warning(model)) and context.rank == 0:
+        _log.warning(warning)
     if trained and settings.lora is not None:
         add_adapter(model, settings.lora, seed=context.seed, with_reference=context.objective.beta > 0)
     if trained and settings.gradient_checkpointing:

@@ -37,6 +37,8 @@ class ForwardInputs(NamedTuple):
     """Indices into the flattened [B*T] hidden states: those that predict a completion's tokens."""
     targets_N: Tensor
     """The completions' tokens."""
+    counted_N: Tensor
+    """bool: which of them are in the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +146,11 @@ def rows_of(batch: TrainBatch) -> list[Row]:
     return rows
 
 
-def rows_for_loss(batch: TrainBatch, objective: ObjectiveSettings) -> tuple[list[Row], int]:
+def rows_for_loss(batch: TrainBatch, objective: ObjectiveSettings, *, routed: bool = False) -> tuple[list[Row], int]:
     """The rows whose gradient can be other than 0, and how many rows in the loss were left out; these stay in the
-    denominators, which the batch carries."""
+    denominators, which the batch carries. `routed`: routers have a loss of their own, on all of them."""
     in_loss = [row for row in rows_of(batch) if row.member.in_loss]
-    if acts_without_advantage(objective):
+    if routed or acts_without_advantage(objective):
         return in_loss, 0
     kept = [row for row in in_loss if row.member.advantage != 0.0]
     return kept, len(in_loss) - len(kept)
@@ -205,6 +207,9 @@ def _forward_inputs(rows: Sequence[Row], device: torch.device) -> ForwardInputs:
         position_ids_BT=torch.arange(T, device=device).expand(len(rows), T),
         picked_N=torch.cat(picked).to(device),
         targets_N=torch.cat(targets).to(device),
+        counted_N=torch.cat(
+            [torch.full_like(t, row.member.in_loss, dtype=torch.bool) for t, row in zip(targets, rows, strict=True)]
+        ).to(device),
     )
 
 

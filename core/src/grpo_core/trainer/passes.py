@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from grpo_core.errors import Collapse
+from grpo_core.model.routers import RouterLoss, RouterSums
 from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.objective.loss import Denominators, compute_loss
 from grpo_core.objective.sums import MetricSums
 from grpo_core.recipe.schema import ObjectiveSettings, TrainerSettings
-from grpo_core.trainer.microbatch import Row, collate, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import MicroBatch, Row, collate, rows_for_loss, rows_of
 from grpo_core.trainer.microbatch import pack as pack_rows
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, UpdateReport
@@ -50,6 +51,8 @@ class Passed:
     """This rank's part of the metrics."""
     slots: int
     """Tokens forwarded on this rank, padding included."""
+    router_loss: float | None = None
+    """Of the whole update, over all ranks, without its coefficient; None: there is none."""
 
 
 @torch.no_grad()
@@ -69,9 +72,16 @@ def token_stats(policy: Callable[..., Any], batch: TrainBatch, spread: Spread, *
     return _token_stats(batch, numbers, raw)
 
 
-def pack_for_loss(batch: TrainBatch, objective: ObjectiveSettings, spread: Spread, *, budget_tokens: int) -> Packed:
-    """The micro-batches of an update."""
-    rows, skipped = rows_for_loss(batch, objective)
+def pack_for_loss(
+    batch: TrainBatch,
+    objective: ObjectiveSettings,
+    spread: Spread,
+    *,
+    budget_tokens: int,
+    routers: RouterLoss | None = None,
+) -> Packed:
+    """The micro-batches of an update; `routers` is the policy's `router_loss`."""
+    rows, skipped = rows_for_loss(batch, objective, routed=routers is not None)
     packs = spread.even(pack_rows(rows, budget_tokens))
     return Packed(packs=packs, tokens=sum(row.length for row in rows), skipped=skipped)
 
@@ -84,28 +94,58 @@ def backward_pass(
     spread: Spread,
     *,
     backward: Callable[[Tensor, bool], None],
+    routers: RouterLoss | None = None,
 ) -> Passed:
-    """Forward each micro-batch and hand its loss to `backward`, with whether it is the last one.
+    """Forward each micro-batch and hand its loss to `backward`, with whether it is the last one. `routers` is the
+    policy's `router_loss`.
 
     Losses are divided by the denominators of the whole update, so that their plain sum, over micro-batches and ranks,
     is the loss; and so is the sum of their gradients the gradient.
     """
     denominators = Denominators.of(batch)
-    sums, losses, slots = MetricSums.none(spread.device), [], 0
+    chosen_E = None if routers is None else _chosen_experts(policy, batch, packs, spread)
+    sums, losses, router_losses, slots = MetricSums.none(spread.device), [], [], 0
     for number, rows in enumerate(packs, start=1):
         micro = collate(rows, spread.device)
-        computed: TokenLogprobs = policy(
-            micro.inputs,
-            temperature=batch.temperature,
-            with_entropy_grad=objective.entropy_bonus > 0,
-            raw=_needs_raw(batch),
-        )
+        computed, routed = _forward(policy, micro, batch, objective, routed=routers is not None)
         result = compute_loss(micro.loss_inputs(computed), denominators, objective)
-        backward(result.loss, number == len(packs))
-        losses.append(result.loss.detach())
+        loss = result.loss
+        if routers is not None and routed is not None and chosen_E is not None:
+            router_loss = routers.loss(routed.probabilities_E, chosen_E)
+            loss = loss + routers.coefficient * router_loss
+            router_losses.append(router_loss.detach())
+        backward(loss, number == len(packs))
+        losses.append(loss.detach())
         sums, slots = sums + result.sums, slots + micro.slots
-    (loss,) = spread.total([torch.stack(losses).sum().item()])
-    return Passed(loss=loss, sums=sums, slots=slots)
+    totals = spread.total([torch.stack(each).sum().item() for each in (losses, router_losses) if each])
+    return Passed(loss=totals[0], sums=sums, slots=slots, router_loss=totals[1] if routers is not None else None)
+
+
+@torch.no_grad()
+def _chosen_experts(
+    policy: Callable[..., Any], batch: TrainBatch, packs: Sequence[Sequence[Row]], spread: Spread
+) -> Tensor:
+    """[E] How often each expert is chosen in the whole update, over all ranks: the gradient of every token depends on
+    it, so it is counted in a pass of its own."""
+    counted = []
+    for rows in packs:
+        _, routed = policy(collate(rows, spread.device).inputs, temperature=batch.temperature, routed=True)
+        counted.append(routed.chosen_E)
+    total = spread.total(torch.stack(counted).sum(0).tolist())
+    return torch.tensor(total, dtype=torch.float64, device=spread.device)
+
+
+def _forward(
+    policy: Callable[..., Any], micro: MicroBatch, batch: TrainBatch, objective: ObjectiveSettings, *, routed: bool
+) -> tuple[TokenLogprobs, RouterSums | None]:
+    computed = policy(
+        micro.inputs,
+        temperature=batch.temperature,
+        with_entropy_grad=objective.entropy_bonus > 0,
+        raw=_needs_raw(batch),
+        **({"routed": True} if routed else {}),
+    )
+    return computed if routed else (computed, None)
 
 
 def require_finite(
@@ -126,9 +166,11 @@ def require_finite(
 def update_report(packed: Packed, passed: Passed, spread: Spread, *, norm: float, rate: float) -> UpdateReport:
     """The metrics of an update, over all ranks; `norm` is the gradient's before clipping, `rate` the learning rate."""
     tokens, slots, skipped = spread.total([packed.tokens, passed.slots, packed.skipped])
+    router_loss = {} if passed.router_loss is None else {"policy/router_loss": passed.router_loss}
     return UpdateReport(
         metrics={
             **spread.total_sums(passed.sums).finalise(),
+            **router_loss,
             "trainer/loss": passed.loss,
             "trainer/grad_norm": norm,
             "trainer/learning_rate": rate,

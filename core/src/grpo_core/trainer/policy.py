@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from grpo_core.errors import TrainerError
 from grpo_core.model.head import Head, backbone_of, head_of
+from grpo_core.model.routers import RouterSums, router_arguments, router_loss_of
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
 from grpo_core.trainer.microbatch import ForwardInputs
 
@@ -58,21 +59,33 @@ class PolicyModule(nn.Module):
         super().__init__()
         self.model = model
         self.path: Literal["unchecked", "chunked", "plain"] = "unchecked"
+        self.router_loss = router_loss_of(model)
         self._head = head_of(model, project)
         self._agreed = agreed
         self._may_be_plain = may_be_plain
         self._chunk_tokens = chunk_tokens or max(1, CHUNK_LOGITS // model.config.get_text_config().vocab_size)
 
     def forward(
-        self, inputs: ForwardInputs, *, temperature: float, with_entropy_grad: bool = False, raw: bool = False
-    ) -> TokenLogprobs:
-        """Numbers of the N picked tokens under softmax(logits / temperature), as `chunked_logprobs` gives them."""
-        if self.path == "plain":
-            return self._plain(inputs, temperature, with_entropy_grad, raw)
-        computed = self._chunked(inputs, temperature, with_entropy_grad, raw)
-        if self.path == "chunked" or self._agreed(self._agrees(inputs, temperature, computed)):
+        self,
+        inputs: ForwardInputs,
+        *,
+        temperature: float,
+        with_entropy_grad: bool = False,
+        raw: bool = False,
+        routed: bool = False,
+    ) -> TokenLogprobs | tuple[TokenLogprobs, RouterSums]:
+        """Numbers of the N picked tokens under softmax(logits / temperature), as `chunked_logprobs` gives them; where
+        `routed`, for a model with a `router_loss`, also what its routers did with those in the loss."""
+        asked = _Asked(temperature, with_entropy_grad, raw, routed)
+        computed, sums = self._plain(inputs, asked) if self.path == "plain" else self._checked(inputs, asked)
+        return computed if sums is None else (computed, sums)
+
+    def _checked(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
+        """The chunked way; the first time, the one that the check decides for."""
+        numbers = self._chunked(inputs, asked)
+        if self.path == "chunked" or self._agreed(self._agrees(inputs, asked.temperature, numbers[0])):
             self.path = "chunked"
-            return computed
+            return numbers
         if not self._may_be_plain:
             raise TrainerError(
                 f"{type(self.model).__name__} needs its own forward for its logits, sequence by sequence, and weights "
@@ -80,59 +93,75 @@ class PolicyModule(nn.Module):
                 hint="train it with all weights on every rank (torch trainer: trainer.options.sharding none)",
             )
         self.path = "plain"
-        return self._plain(inputs, temperature, with_entropy_grad, raw)
+        return self._plain(inputs, asked)
 
-    def _chunked(self, inputs: ForwardInputs, temperature: float, with_entropy_grad: bool, raw: bool) -> TokenLogprobs:
-        hidden_BTH = self._call(backbone_of(self.model), inputs.input_ids_BT, inputs.position_ids_BT).last_hidden_state
-        return chunked_logprobs(
-            hidden_BTH.flatten(0, 1).index_select(0, inputs.picked_N),
+    def _chunked(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
+        output = self._call(backbone_of(self.model), inputs.input_ids_BT, inputs.position_ids_BT, routed=asked.routed)
+        computed = chunked_logprobs(
+            output.last_hidden_state.flatten(0, 1).index_select(0, inputs.picked_N),
             inputs.targets_N,
             self._head,
-            temperature=temperature,
+            temperature=asked.temperature,
             chunk_tokens=self._chunk_tokens,
-            with_entropy_grad=with_entropy_grad,
-            raw=raw,
+            with_entropy_grad=asked.with_entropy_grad,
+            raw=asked.raw,
         )
+        counted_BT = torch.zeros_like(inputs.input_ids_BT, dtype=torch.bool)
+        counted_BT.view(-1)[inputs.picked_N] = inputs.counted_N
+        return computed, self._router_sums(output, counted_BT) if asked.routed else None
 
-    def _plain(self, inputs: ForwardInputs, temperature: float, with_entropy_grad: bool, raw: bool) -> TokenLogprobs:
-        def numbers(ids_1T: Tensor, columns_N: Tensor, targets_N: Tensor) -> TokenLogprobs:
-            return chunked_logprobs(
-                self._plain_logits(ids_1T, columns_N),
-                targets_N,
+    def _plain(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
+        def numbers(row: _Sequence) -> _Numbers:
+            output, logits_NV = self._plain_forward(row.ids_1T, row.columns_N, routed=asked.routed)
+            computed = chunked_logprobs(
+                logits_NV,
+                row.targets_N,
                 lambda logits_CV: logits_CV,
-                temperature=temperature,
-                chunk_tokens=len(targets_N),
-                with_entropy_grad=with_entropy_grad,
-                raw=raw,
+                temperature=asked.temperature,
+                chunk_tokens=len(row.targets_N),
+                with_entropy_grad=asked.with_entropy_grad,
+                raw=asked.raw,
             )
+            counted_1T = torch.zeros_like(row.ids_1T, dtype=torch.bool)
+            counted_1T[0, row.columns_N] = inputs.counted_N[row.indices_N]
+            return computed, self._router_sums(output, counted_1T) if asked.routed else None
 
-        rows = [
-            checkpoint(numbers, row.ids_1T, row.columns_N, row.targets_N, use_reentrant=False)
-            for row in _sequences(inputs)
-        ]
+        rows, sums = zip(*(checkpoint(numbers, row, use_reentrant=False) for row in _sequences(inputs)), strict=True)
         logprobs, entropies, raws = zip(*rows, strict=True)
-        return TokenLogprobs(torch.cat(logprobs), torch.cat(entropies), torch.cat(raws) if raw else None)
+        computed = TokenLogprobs(torch.cat(logprobs), torch.cat(entropies), torch.cat(raws) if asked.raw else None)
+        if not asked.routed:
+            return computed, None
+        probabilities, chosen = zip(*sums, strict=True)
+        return computed, RouterSums(torch.stack(probabilities).sum(0), torch.stack(chosen).sum(0))
 
-    def _plain_logits(self, ids_1T: Tensor, columns_N: Tensor) -> Tensor:
+    def _router_sums(self, output: Any, counted_BT: Tensor) -> RouterSums:
+        if self.router_loss is None:
+            raise TrainerError(
+                f"{type(self.model).__name__} has no loss for its routers", hint="call the policy without `routed`"
+            )
+        return self.router_loss.sums(output.router_logits, counted_BT.flatten())
+
+    def _plain_forward(self, ids_1T: Tensor, columns_N: Tensor, *, routed: bool = False) -> tuple[Any, Tensor]:
+        """The model's own output, and its logits [N, V] at some columns."""
         position_ids_1T = torch.arange(ids_1T.shape[1], device=ids_1T.device)[None]
         if "logits_to_keep" in _parameters(self.model):
-            kept: Tensor = self._call(self.model, ids_1T, position_ids_1T, logits_to_keep=columns_N).logits[0]
-            return kept
-        logits_NV: Tensor = self._call(self.model, ids_1T, position_ids_1T).logits[0, columns_N]
-        return logits_NV
+            output = self._call(self.model, ids_1T, position_ids_1T, routed=routed, logits_to_keep=columns_N)
+            return output, output.logits[0]
+        output = self._call(self.model, ids_1T, position_ids_1T, routed=routed)
+        return output, output.logits[0, columns_N]
 
     @staticmethod
-    def _call(module: nn.Module, ids_BT: Tensor, position_ids_BT: Tensor, **more: Any) -> Any:
+    def _call(module: nn.Module, ids_BT: Tensor, position_ids_BT: Tensor, *, routed: bool, **more: Any) -> Any:
         # Some families (Bloom, MPT) have no positions to be given; theirs follow from the order of the tokens.
         positions = {"position_ids": position_ids_BT} if "position_ids" in _parameters(module) else {}
-        return module(ids_BT, **positions, use_cache=False, **more)
+        return module(ids_BT, **positions, use_cache=False, **router_arguments(module, asked=routed), **more)
 
     @torch.no_grad()
     def _agrees(self, inputs: ForwardInputs, temperature: float, computed: TokenLogprobs) -> bool:
         """Whether the shortest sequence, unpadded through the model's own forward, has the same log-probabilities."""
         sequence = min(_sequences(inputs), key=lambda sequence: sequence.ids_1T.shape[1]).cut(CHECKED_TOKENS)
-        logits_NV = self._plain_logits(sequence.ids_1T, sequence.columns_N).float() / temperature
-        plain_N = logits_NV.log_softmax(-1).gather(-1, sequence.targets_N[:, None])[:, 0]
+        _, logits_NV = self._plain_forward(sequence.ids_1T, sequence.columns_N)
+        plain_N = (logits_NV.float() / temperature).log_softmax(-1).gather(-1, sequence.targets_N[:, None])[:, 0]
         gap = (plain_N - computed.logprobs_N[sequence.indices_N]).abs().mean().item()
         name = type(self.model).__name__
         limit = MAX_MEAN_GAP_NATS.get(self.model.dtype, MAX_MEAN_GAP_LOW_PRECISION_NATS)
@@ -149,6 +178,19 @@ class PolicyModule(nn.Module):
                 limit,
             )
         return agrees
+
+
+class _Asked(NamedTuple):
+    """What a call of the policy asks for."""
+
+    temperature: float
+    with_entropy_grad: bool
+    raw: bool
+    routed: bool
+
+
+_Numbers: TypeAlias = tuple[TokenLogprobs, RouterSums | None]
+"""Of the picked tokens; and of the routers, where they were asked for."""
 
 
 class _Sequence(NamedTuple):

@@ -112,7 +112,8 @@ class DeepSpeedTrainer:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
         self._clear()
-        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=self._settings.micro_batch_tokens)
+        budget, routers = self._settings.micro_batch_tokens, self._policy.router_loss
+        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget, routers=routers)
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
         while True:
@@ -137,7 +138,13 @@ class DeepSpeedTrainer:
         self._engine.train(self._settings.gradient_checkpointing)
         try:
             return backward_pass(
-                self._engine, batch, packed.packs, self._objective, self._spread, backward=self._engine.backward
+                self._engine,
+                batch,
+                packed.packs,
+                self._objective,
+                self._spread,
+                backward=self._engine.backward,
+                routers=self._policy.router_loss,
             )
         finally:
             self._engine.train(False)
