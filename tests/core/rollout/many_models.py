@@ -6,7 +6,7 @@ Logits are of a size at which a wrong context shows (`initializer_range` 0.2), a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import transformers
@@ -140,3 +140,19 @@ MAKERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "Exaone 4": _of("Exaone4", **SHAPE, sliding_window=8, layer_types=["sliding_attention", "full_attention"]),
     "Ministral": _of("Ministral", **SHAPE, sliding_window=8, layer_types=["sliding_attention", "full_attention"]),
 }
+
+Way = Literal["shared prefixes", "own cache", "whole forwards"]
+
+WAYS: dict[str, Way] = {
+    **dict.fromkeys(MAKERS, "shared prefixes"),
+    **dict.fromkeys(
+        (
+            *("Mamba", "FalconMamba", "Mamba2", "Jamba", "Bamba", "Zamba2", "Falcon-H1", "Nemotron-H", "Qwen3-Next"),
+            *("Qwen3.5", "OLMo hybrid", "LFM2", "GraniteMoeHybrid", "GPT-OSS", "DeepSeek-V3", "JetMoE", "Llama 4"),
+            "Bloom",
+        ),
+        "own cache",
+    ),
+    **dict.fromkeys(("RWKV", "RecurrentGemma", "Qwen3-Next, linear layers only", "MiniMax", "xLSTM"), "whole forwards"),
+}
+"""How each is decoded."""

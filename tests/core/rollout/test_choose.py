@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import logging
 from typing import Any
 
@@ -10,6 +11,8 @@ import transformers
 from grpo_core.rollout.choose import choose_decoder
 from grpo_core.rollout.plain import PlainDecoder
 from grpo_core.rollout.prefix import PrefixDecoder
+from grpo_core.rollout.whole import WholeDecoder
+from tests.core.rollout.many_models import make
 from tests.core.rollout.odd_models import make_linear_attention_model, make_own_attention_model, make_sinks_model
 from tests.tiny_models import FAMILIES, Family, make_model
 
@@ -54,6 +57,78 @@ def test_a_model_that_does_not_ask_the_attention_interface_is_found_out(caplog: 
     make = choose_decoder(Deaf(make_model("llama").config).eval(), PROMPTS, prefill_tokens=100)
     assert isinstance(make(5), PlainDecoder)
     assert "its attention does not take the shared prefix (KeyError: 'grpo_core_prefix_cache')" in caplog.text
+
+
+def test_what_cannot_be_decoded_step_by_step_is_drawn_by_whole_forwards_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert isinstance(choose_decoder(make("RWKV"), PROMPTS, prefill_tokens=100)(5), WholeDecoder)
+    assert "RwkvForCausalLM cannot be decoded step by step, so every token is drawn after a forward" in caplog.text
+    assert "with its own cache its log-probabilities are" in caplog.text
+
+
+def test_a_cache_that_the_family_does_not_take_is_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:
+    make_decoder = choose_decoder(make("Qwen3-Next, linear layers only"), PROMPTS, prefill_tokens=100)
+    assert isinstance(make_decoder(5), WholeDecoder)
+    assert "it does not take transformers' cache (ValueError: `get_seq_length`" in caplog.text
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["RWKV", "Mamba"])
+def test_lost_context_is_found_where_logits_are_so_small_that_it_hardly_shows(name: str, dtype: torch.dtype) -> None:
+    model = make(name).to(dtype)
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(1e-2 if dtype == torch.float32 else 0.1)
+    taken = PlainDecoder if name == "Mamba" else WholeDecoder
+    decoder = choose_decoder(model, PROMPTS, prefill_tokens=100)(5)
+    assert type(decoder) is taken
+    if isinstance(decoder, PlainDecoder):
+        assert not decoder._masks_steps
+
+
+@pytest.mark.parametrize("prompts", [[(1, 2, 3, 4, 5)], [(7,)]])
+def test_prompts_of_one_length_are_checked_with_padding_all_the_same(prompts: list[tuple[int, ...]]) -> None:
+    class Maskless(transformers.LlamaForCausalLM):  # right for any prompt alone
+        def forward(self, input_ids: Any, position_ids: Any, cache: Any, use_cache: bool, **_: Any) -> Any:
+            return super().forward(input_ids, position_ids=position_ids, cache=cache, use_cache=use_cache)
+
+    torch.manual_seed(0)
+    model = Maskless(make_model("llama").config).eval()
+    assert isinstance(choose_decoder(model, prompts, prefill_tokens=100)(5), WholeDecoder)
+
+
+def test_logits_that_a_family_sets_to_minus_infinity_are_no_difference() -> None:
+    class Shut(transformers.LlamaForCausalLM):
+        def forward(self, *arguments: Any, **more: Any) -> Any:
+            output = super().forward(*arguments, **more)
+            output.logits[..., 100:] = -torch.inf
+            return output
+
+        forward.__signature__ = inspect.signature(transformers.LlamaForCausalLM.forward)  # type: ignore[attr-defined]
+
+    torch.manual_seed(0)
+    model = Shut(make_model("llama").config).eval()
+    assert isinstance(choose_decoder(model, PROMPTS, prefill_tokens=100)(5), PrefixDecoder)
+
+
+def test_an_error_for_want_of_memory_is_not_taken_for_a_family_that_does_not_fit() -> None:
+    model = make_model("llama")
+    kept = model.model.forward
+
+    def forward(*arguments: Any, **more: Any) -> Any:
+        if more["use_cache"]:
+            raise torch.OutOfMemoryError("no memory")
+        return kept(*arguments, **more)
+
+    model.model.forward = forward
+    with pytest.raises(torch.OutOfMemoryError):
+        choose_decoder(model, PROMPTS, prefill_tokens=100)
+
+
+def test_the_check_draws_nothing_at_random() -> None:
+    before = torch.get_rng_state()
+    choose_decoder(make("RWKV"), PROMPTS, prefill_tokens=100)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("family", ["qwen3", "gemma2"])
