@@ -13,9 +13,10 @@ import torch
 import transformers
 
 from tests.core.model.adapters import load_plain
+from tests.core.rollout.many_models import make
 from tests.integration.runs import completions_of, grpoctl, make_workplace, metrics_of, train_arguments
 from tests.tiny_gguf import make_gguf
-from tests.tiny_models import END, END_ID, SPECIAL_TOKENS, START
+from tests.tiny_models import END, END_ID, PAD_ID, SPECIAL_TOKENS, START, make_tokenizer
 
 SYSTEM = ("--system", "Be brief.")
 TURNS = "{% for m in messages %}{{ '<|' + m.role + '|>\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
@@ -171,6 +172,77 @@ def test_each_of_several_end_tokens_ends_a_completion(tmp_path: Path) -> None:
 def test_a_model_without_an_end_token_writes_until_the_limit(tmp_path: Path) -> None:
     make_workplace(tmp_path, end_ids=(), eos_token_id=None, tokenizer={"end": None})
     assert {(reason, len(ids)) for reason, ids in watch_tokens(tmp_path)} == {("length", 8)}
+
+
+@pytest.mark.parametrize("more", [(), ("--lora-rank", "2")], ids=["all weights", "adapter"])
+def test_what_is_exported_ends_where_training_ended_whatever_the_files_said(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """The tokenizer names one end token, config and generation config another."""
+    make_workplace(tmp_path, end_ids=(65,), eos_token_id=65, pad_token_id=None)
+    save_best = ("--eval-rows", "2", "--set", "run.save_best=eval/reward_mean", "--set", "run.save_best_when=lower")
+    arguments = short_run(*save_best, "--set", "evaluation.every_steps=1", *more)
+    done = grpoctl(tmp_path, *arguments)
+    assert "note: the model's files name different end tokens (the tokenizer '<|im_end|>' (258); " in done.stderr
+    assert "generation_config.json 'b' (65); config.json 'b' (65)): a completion ends at any of them" in done.stderr
+    ends = {END_ID, 65}
+    folders = [folder for name in ("final", "best") if (folder := tmp_path / "run" / name).is_dir()]
+    for folder in folders:
+        for name in ("config.json", "generation_config.json"):
+            kept = json.loads((folder / name).read_text())
+            assert (kept["eos_token_id"], kept["pad_token_id"]) == ([END_ID, 65], PAD_ID), name
+    model = load_plain(tmp_path / "run/final")
+    torch.manual_seed(0)
+    drawn = model.generate(torch.tensor([[72, 105]] * 32), do_sample=True, max_new_tokens=60)[:, 2:].tolist()
+    ended = [next((place for place, token in enumerate(row) if token in ends), None) for row in drawn]
+    assert {row[place] for row, place in zip(drawn, ended, strict=True) if place is not None} == ends
+    for row, place in zip(drawn, ended, strict=True):
+        assert place is None or set(row[place + 1 :]) <= {PAD_ID}
+
+
+NEVER_ENDS: dict[str, Any] = {"end_ids": (), "eos_token_id": None, "tokenizer": {"end": None, "pad": None}}
+
+
+def test_a_model_whose_completions_cannot_end_is_said_to_at_launch(tmp_path: Path) -> None:
+    make_workplace(tmp_path, chat_template="{{ messages }}", **NEVER_ENDS)
+    done = grpoctl(tmp_path, *short_run("--dry-run"))
+    assert "warning: no completion can end: it has no end token, in tokenizer, config.json and" in done.stderr
+    assert "Each is cut at 8 tokens (rollout.max_completion_tokens) and counts as truncated" in done.stderr
+    assert (
+        "warning: the chat template writes messages as data, \"[{'role': 'user', 'content': 'ping'}]\"" in done.stderr
+    )
+    stopped = grpoctl(tmp_path, *short_run("--dry-run", "--set", 'rollout.stop=["."]'))
+    assert "no completion can end" not in stopped.stderr
+
+
+def test_an_end_token_that_the_model_cannot_draw_is_none(tmp_path: Path) -> None:
+    make_workplace(tmp_path, vocab_size=259, end_ids=(), eos_token_id=None, tokenizer={"end": "<|end|>"})
+    done = grpoctl(tmp_path, *short_run("--dry-run"))
+    assert "no completion can end: the end tokens [259] are beyond its vocabulary of 259" in done.stderr
+
+
+ODD_FAMILIES: dict[str, dict[str, Any]] = {
+    "RWKV": {"initializer_range": 0.02},
+    "Mamba": {},
+    "Qwen3-Next, linear layers only": {},
+    "Mixtral": {"output_router_logits": True, "router_aux_loss_coef": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", ODD_FAMILIES)
+def test_families_that_remember_or_route_in_their_own_way_are_trained_on_what_they_drew(
+    tmp_path: Path, name: str
+) -> None:
+    make_workplace(tmp_path)
+    shutil.rmtree(tmp_path / "model")
+    model = make(name, **ODD_FAMILIES[name], eos_token_id=END_ID, bos_token_id=None, pad_token_id=None)
+    model.save_pretrained(tmp_path / "model")
+    make_tokenizer().save_pretrained(tmp_path / "model")
+    grpoctl(tmp_path, *short_run("--eval-rows", "2"))
+    rows = metrics_of(tmp_path / "run")[1:]
+    assert max(row["sampler/gap_max"] for row in rows) < 1e-4  # type: ignore[type-var]
+    assert all(("policy/router_loss" in row) == (name == "Mixtral") for row in rows)
+    load_plain(tmp_path / "run/final")
 
 
 PADS: dict[str, dict[str, Any]] = {

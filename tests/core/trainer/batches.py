@@ -18,8 +18,11 @@ from grpo_core.objective.loss import Denominators, TokenInputs, compute_loss
 from grpo_core.trainer.backend import TorchTrainer, make
 from grpo_core.trainer.options import TorchTrainerOptions
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, TrainMember
+from tests.core.rollout.many_models import make as make_odd_model
+from tests.tiny_models import make_tokenizer
 
 MAX_COMPLETION_TOKENS = 12
+ROUTER_COEFFICIENT = 0.5
 
 
 def make_trainer(
@@ -78,6 +81,16 @@ def make_batch(
             **batch,
         },
     )
+
+
+def make_routed_folder(path: Path, name: str = "Mixtral", **changes: Any) -> Path:
+    """A mixture of experts whose config asks for the loss of routers."""
+    model = make_odd_model(
+        name, **{"output_router_logits": True, "router_aux_loss_coef": ROUTER_COEFFICIENT, **changes}
+    )
+    model.save_pretrained(path)
+    make_tokenizer().save_pretrained(path)
+    return path
 
 
 def with_numbers(batch: TrainBatch, stats: TokenStats, *fields: str, noise: float = 0.0) -> TrainBatch:

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from grpo_core.ranks.ranks import Ranks
 from grpo_core.trainer.backend import TorchTrainer
 from grpo_core.types import TrainBatch
-from tests.core.trainer.batches import UNTOUCHED, make_batch, make_trainer, with_numbers
+from tests.core.trainer.batches import UNTOUCHED, make_batch, make_routed_folder, make_trainer, with_numbers
+from tests.tiny_models import make_model_folder
 
 PRESETS = ("grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "gspo")
 SHARED_OUT = ("groups", "one has none", "a group is split")
@@ -28,6 +29,8 @@ class Case:
     objective: dict[str, Any] = field(default_factory=dict)
     trainer: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    routed: bool = False
+    """Whether the model is a mixture of experts whose routers have a loss of their own."""
 
     @property
     def file(self) -> str:
@@ -45,8 +48,20 @@ def cases(sharding: str) -> Iterator[Case]:
         yield Case(name=f"with KL and entropy, {shared}", shared=shared, objective=extra, options=options)
     small = {"micro_batch_tokens": 40, "gradient_checkpointing": True}
     yield Case(name="small micro-batches", shared="groups", trainer=small, options=options)
+    yield Case(name="routers", shared="one has none", trainer=small, options=options, routed=True)
     lora = {"lora": {"rank": 4}}
     yield Case(name="LoRA", shared="a group is split", objective=extra, trainer=lora, options=options)
+
+
+def make_models(folder: Path) -> Path:
+    """The model of most cases; beside it the one of those that are routed."""
+    make_routed_folder(folder / "routed")
+    return make_model_folder(folder / "model")
+
+
+def model_of(case: Case, model: Path) -> Path:
+    """The folder of a case's model."""
+    return model.parent / "routed" if case.routed else model
 
 
 def recorded(case: Case) -> TrainBatch:
@@ -71,8 +86,9 @@ def share_of(batch: TrainBatch, shared: str, rank: int, world_size: int) -> Trai
 
 def run_case(case: Case, model: Path, scratch: Path, place: Mapping[str, int]) -> dict[str, float]:
     """Two updates: the gradient of the first is saved, the metrics of both and the weights after them are too."""
+    settings = {**UNTOUCHED, **case.trainer}
     trainer = make_trainer(
-        model, objective=case.objective, options=case.options, place=place, **{**UNTOUCHED, **case.trainer}
+        model_of(case, model), objective=case.objective, options=case.options, place=place, **settings
     )
     batch = share_of(recorded(case), case.shared, place["rank"], place["world_size"])
     stats = trainer.logprobs(batch, "policy")

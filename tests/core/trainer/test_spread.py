@@ -12,9 +12,8 @@ from safetensors.torch import load_file
 
 from grpo_core.trainer.spread import Spread
 from tests.core.trainer.batches import assert_same_gradients
-from tests.core.trainer.rank_scenes import cases, moments, run_case
+from tests.core.trainer.rank_scenes import cases, make_models, moments, run_case
 from tests.ranks import run_ranks
-from tests.tiny_models import make_model_folder
 
 SCENES = "tests.core.trainer.rank_scenes"
 ALONE = {"rank": 0, "world_size": 1}
@@ -27,7 +26,7 @@ WEIGHTS = "weights.safetensors"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("qwen3") / "model")
+    return make_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from grpo_core.types import TrainBatch
 from grpo_trainer_deepspeed.backend import DeepSpeedTrainer, make
 from grpo_trainer_deepspeed.options import DeepSpeedOptions
 from tests.core.trainer.batches import UNTOUCHED, make_batch, with_numbers
-from tests.core.trainer.rank_scenes import Case, cases, recorded, share_of
+from tests.core.trainer.rank_scenes import Case, cases, model_of, recorded, share_of
 
 
 def make_trainer(
@@ -86,7 +86,8 @@ def weights(trainer: DeepSpeedTrainer) -> dict[str, Tensor]:
 
 def run_case(case: Case, ranks: Ranks, model: Path, scratch: Path, options: Mapping[str, Any]) -> dict[str, float]:
     """Two updates: the gradient of the first is saved, the metrics of both and the weights after them are too."""
-    trainer = make_trainer(model, ranks, objective=case.objective, options=options, **{**UNTOUCHED, **case.trainer})
+    settings = {**UNTOUCHED, **case.trainer}
+    trainer = make_trainer(model_of(case, model), ranks, objective=case.objective, options=options, **settings)
     batch = share_of(recorded(case), case.shared, ranks.rank, ranks.world_size)
     stats = trainer.logprobs(batch, "policy")
     batch = with_numbers(batch, stats, "old_logprobs", "sampling_logprobs")

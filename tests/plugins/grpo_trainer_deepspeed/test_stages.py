@@ -11,10 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from tests.core.trainer.batches import assert_same_gradients
-from tests.core.trainer.rank_scenes import Case, cases, run_case
+from tests.core.trainer.rank_scenes import Case, cases, make_models, run_case
 from tests.core.trainer.rank_scenes import moments as moments_of_torch
 from tests.plugins.grpo_trainer_deepspeed.running import run_scene
-from tests.tiny_models import make_model_folder
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
@@ -24,6 +23,7 @@ CASES = {case.name: case for case in cases("none")}
 RUNS = [
     *[(stage, name) for stage in (0, 1, 2) for name in ("with KL and entropy, one has none", "small micro-batches")],
     *[(stage, "LoRA") for stage in (1, 2)],
+    *[(stage, "routers") for stage in (0, 2, 3)],
     *[(3, name) for name in ("grpo, groups", "dapo, a group is split", "with KL and entropy, one has none")],
     *[(3, name) for name in ("gspo, groups", "small micro-batches", "LoRA")],
 ]
@@ -32,7 +32,7 @@ RUNS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("qwen3") / "model")
+    return make_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from grpo_core.data.prepare import Data, load_data
 from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
 from grpo_core.errors import DataError, Problem, RecipeError, RewardError
+from grpo_core.model.ends import end_note, never_ends_warning
 from grpo_core.model.load import context_length, require_weights
 from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
@@ -48,7 +49,8 @@ class Prepared:
     fingerprint: str
     """Of training and evaluation rows; a resumed run compares it."""
     notes: tuple[str, ...]
-    """Rows that were left out, with their number and reason; where rewards run what a model writes."""
+    """Rows that were left out, with their number and reason; where rewards run what a model writes; end tokens that the
+    model's files do not agree about."""
     warnings: tuple[str, ...]
     """What is allowed and probably not meant."""
 
@@ -98,6 +100,8 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         for each, rendered in zip(data.sets, train, strict=True)
     ]
     feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed, order=recipe.dataset.order)
+    limit = recipe.rollout.max_completion_tokens
+    endless = filter(None, [never_ends_warning(tokenizer, recipe.model, recipe.rollout.stop, limit)])
     return Prepared(
         feed=feed,
         evaluation=evaluation.prompts,
@@ -107,8 +111,9 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         notes=(
             *(f"{count} rows left out: {reason}" for reason, count in data.dropped.items() if count),
             *reward_notes(rewards),
+            *filter(None, [end_note(tokenizer, recipe.model)]),
         ),
-        warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged])),
+        warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *endless])),
     )
 
 

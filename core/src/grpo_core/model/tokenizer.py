@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "encode",
     "end_token_ids",
     "load_tokenizer",
+    "named_end_ids",
     "render_prompt",
     "render_text",
     "template_warning",
@@ -107,28 +109,44 @@ def end_token_ids(tokenizer: Tokenizer, model: ModelSettings) -> frozenset[int]:
 
     Chat models often have several: one ends a turn, another a text.
     """
+    return frozenset().union(*named_end_ids(tokenizer, model).values())
+
+
+def named_end_ids(tokenizer: Tokenizer, model: ModelSettings) -> dict[str, frozenset[int]]:
+    """The end tokens that each place names; places that name none are there too, with no token."""
+    own = {"the tokenizer": _ids(tokenizer.eos_token_id)}
     if is_gguf(model.path):
-        own = tokenizer.eos_token_id
-        return gguf_end_ids(model.path) | ({own} if isinstance(own, int) else set())
-    config = _model_json(model, "config.json")
+        return own | {"the GGUF file": gguf_end_ids(model.path)}
+    config, generation = _model_json(model, "config.json"), _model_json(model, "generation_config.json")
     text_config = config.get("text_config")
-    named = [
-        tokenizer.eos_token_id,
-        _model_json(model, "generation_config.json").get("eos_token_id"),
-        config.get("eos_token_id"),
-        text_config.get("eos_token_id") if isinstance(text_config, Mapping) else None,
-    ]
-    ids = {item for value in named for item in (value if isinstance(value, list) else [value])}
-    return frozenset(item for item in ids if isinstance(item, int))
+    of_text = text_config.get("eos_token_id") if isinstance(text_config, Mapping) else None
+    return own | {
+        "generation_config.json": _ids(generation.get("eos_token_id")),
+        "config.json": _ids(config.get("eos_token_id")) | _ids(of_text),
+    }
+
+
+def _ids(value: object) -> frozenset[int]:
+    return frozenset(item for item in (value if isinstance(value, list) else [value]) if isinstance(item, int))
 
 
 def template_warning(tokenizer: Tokenizer) -> str | None:
-    """What to tell a person about the chat template; None when the model has one of its own."""
-    if str(tokenizer.chat_template).removeprefix(_BOS) != FALLBACK_TEMPLATE:
+    """What to tell a person about the chat template; None when the model has one of its own that writes turns."""
+    if str(tokenizer.chat_template).removeprefix(_BOS) == FALLBACK_TEMPLATE:
+        return (
+            "the tokenizer has no chat template, so roles are written as plain headings ('### User:'); "
+            "set model.chat_template when the model was trained on another form"
+        )
+    try:
+        text = render_text([Message(role="user", content="ping")], tokenizer)
+    except DataError:
+        return None  # what it refuses is said about a row of the dataset
+    turn = {"role": "user", "content": "ping"}
+    if not any(written in text for written in (repr(turn), json.dumps(turn))):
         return None
     return (
-        "the tokenizer has no chat template, so roles are written as plain headings ('### User:'); "
-        "set model.chat_template when the model was trained on another form"
+        f"the chat template writes messages as data, {textwrap.shorten(text, 80, placeholder=' …')!r}, and not as "
+        "turns that the model could learn to end; set model.chat_template"
     )
 
 

@@ -13,10 +13,12 @@ import torch
 
 from grpo_core.backends import BackendContext
 from grpo_core.errors import TrainerError
+from grpo_core.model.ends import name_ends
 from grpo_core.model.head import Head
 from grpo_core.model.load import load_model
 from grpo_core.model.lora import add_adapter, as_reference
 from grpo_core.model.routers import router_warning
+from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer.place import checkpoint_layers
 from grpo_core.trainer.policy import PolicyModule
 from grpo_core.trainer.spread import Spread
@@ -57,6 +59,8 @@ def load_policy(
     model."""
     settings = context.trainer
     model: Any = load_model(context.model, dtype, attention=options.attention).requires_grad_(trained)
+    if trained:
+        name_ends(model, load_tokenizer(context.model), context.model)
     if trained and (warning := router_warning(model)) and context.rank == 0:
         _log.warning(warning)
     if trained and settings.lora is not None:
