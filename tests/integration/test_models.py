@@ -224,7 +224,7 @@ def test_an_end_token_that_the_model_cannot_draw_is_none(tmp_path: Path) -> None
 ODD_FAMILIES: dict[str, dict[str, Any]] = {
     "RWKV": {"initializer_range": 0.02},
     "Mamba": {},
-    "Qwen3-Next, linear layers only": {},
+    "Qwen3-Next of linear layers": {},
     "Mixtral": {"output_router_logits": True, "router_aux_loss_coef": 0.1},
 }
 

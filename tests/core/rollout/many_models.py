@@ -92,7 +92,7 @@ MAKERS: dict[str, Callable[[dict[str, Any]], Any]] = {
         layer_types=["linear_attention", "full_attention"],
         shared_expert_intermediate_size=16,
     ),
-    "Qwen3-Next, linear layers only": _of(
+    "Qwen3-Next of linear layers": _of(
         "Qwen3Next",
         **_EXPERTS,
         **_GATED_DELTA,
@@ -153,6 +153,6 @@ WAYS: dict[str, Way] = {
         ),
         "own cache",
     ),
-    **dict.fromkeys(("RWKV", "RecurrentGemma", "Qwen3-Next, linear layers only", "MiniMax", "xLSTM"), "whole forwards"),
+    **dict.fromkeys(("RWKV", "RecurrentGemma", "Qwen3-Next of linear layers", "MiniMax", "xLSTM"), "whole forwards"),
 }
 """How each is decoded."""

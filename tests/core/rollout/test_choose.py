@@ -68,7 +68,7 @@ def test_what_cannot_be_decoded_step_by_step_is_drawn_by_whole_forwards_and_says
 
 
 def test_a_cache_that_the_family_does_not_take_is_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:
-    make_decoder = choose_decoder(make("Qwen3-Next, linear layers only"), PROMPTS, prefill_tokens=100)
+    make_decoder = choose_decoder(make("Qwen3-Next of linear layers"), PROMPTS, prefill_tokens=100)
     assert isinstance(make_decoder(5), WholeDecoder)
     assert "it does not take transformers' cache (ValueError: `get_seq_length`" in caplog.text
 
