@@ -20,9 +20,9 @@ from fractions import Fraction
 from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
+from grpo_core.machine import available_cores
 from grpo_core.recipe.schema import ScoringSettings
 from grpo_core.reward.scoring import Scorer
-from grpo_core.reward.workers import available_cores
 from grpo_core.types import BuildContext, RolloutGroup
 from tests.cases.scored import group_of, plan_reward
 

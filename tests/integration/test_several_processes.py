@@ -164,7 +164,7 @@ def test_two_processes_make_the_run_of_one(place: Path) -> None:
 @pytest.mark.parametrize("processes", [2, 3])
 def test_every_setting_of_the_loss_over_processes(place: Path, processes: int) -> None:
     grpoctl(place, *train_arguments("one", *EVERYTHING))
-    grpoctl(place, *train_arguments("run", *EVERYTHING, "--nproc-per-node", str(processes)))
+    grpoctl(place, *train_arguments("run", *EVERYTHING, *("--nproc-per-node", str(processes)), "--oversubscribe"))
     assert_same_run(place / "one", place / "run")
 
 
@@ -324,6 +324,43 @@ def test_two_machines_meet_and_the_second_needs_nothing_but_the_meeting_point(pl
         printed, _ = process.communicate(timeout=600)
         assert process.returncode == 0, printed
     assert_same_run(place / "one", place / "run")
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_more_processes_than_fit_are_refused_before_any_is_started(place: Path, dry: tuple[str, ...]) -> None:
+    done = grpoctl(place, *train_arguments("run", "--nproc-per-node", "190", *dry), code=2)
+    assert re.search(r"--nproc-per-node is 190, and this machine has \d+ cores? for its processes", done.stderr)
+    assert re.search(r"start at most \d+ here, or insist: --oversubscribe", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert not (place / "run").exists()
+
+
+def test_who_insists_may_plan_as_many_as_there_is_no_room_for(place: Path) -> None:
+    many = ("--nproc-per-node", "190", "--oversubscribe", "--dry-run")
+    assert "in 190 processes" in grpoctl(place, *train_arguments("run", *many)).stdout
+
+
+def test_a_plan_for_another_machine_may_have_more_processes_than_this_one_has_room_for(place: Path) -> None:
+    grpoctl(place, *train_arguments("run", "--nproc-per-node", "190", "--plan-only"))
+    done = grpoctl(place, "resume", "run", code=2)
+    assert "going on with 190 processes, as before" in done.stdout
+    assert "--nproc-per-node is 190" in done.stderr
+    assert "or insist: --oversubscribe" in done.stderr
+    assert not (place / "run/metrics.jsonl").exists()
+
+
+def test_a_machine_that_is_told_nothing_but_where_to_meet_refuses_too_many_processes_as_well(place: Path) -> None:
+    meet = ("--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint", "127.0.0.1:9")
+    for command in (("train",), ("resume", "run")):
+        done = grpoctl(place, *command, *meet, "--nproc-per-node", "190", code=2)
+        assert "--nproc-per-node is 190" in done.stderr
+
+
+def test_more_workers_of_rewards_than_can_be_of_use_are_refused(place: Path) -> None:
+    for workers in ("scoring.workers=1000000", f"scoring.workers={10**30}"):
+        done = grpoctl(place, *train_arguments("run", "--set", workers, "--dry-run"), code=2)
+        assert re.search(r"scoring.workers: 10+ processes on a machine with \d+ cores?; use at most \d+", done.stderr)
+        assert "(--set)" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from grpo_core.errors import RewardError
+from grpo_core.errors import RecipeError, RewardError
+from grpo_core.reward import workers
 from grpo_core.reward.call import CallResult
 from grpo_core.reward.wire import WorkerTarget
-from grpo_core.reward.workers import Job, WorkerPool, available_cores
+from grpo_core.reward.workers import Job, WorkerPool, workers_for
 from grpo_core.types import BuildContext, Failed
 from tests.core.reward import rewards_of_a_user as rewards
 from tests.core.reward.making import REWARDS_FILE
@@ -298,5 +299,19 @@ def test_when_the_trainer_is_gone_so_are_its_workers(way: str) -> None:
     assert wait_until_gone(family) == []
 
 
-def test_the_default_is_one_worker_a_core() -> None:
-    assert 1 <= available_cores() <= (os.cpu_count() or 1)
+@pytest.mark.parametrize(
+    ("chosen", "ranks", "expected"), [(None, 1, 4), (None, 2, 2), (None, 8, 1), (1, 1, 1), (128, 1, 128)]
+)
+def test_the_default_is_one_worker_a_core_and_more_may_wait(
+    chosen: int | None, ranks: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "available_cores", lambda: 4)
+    assert workers_for(chosen, local_world_size=ranks) == expected
+
+
+def test_more_workers_than_can_be_of_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "available_cores", lambda: 4)
+    with pytest.raises(RecipeError) as caught:
+        workers_for(1_000_000)
+    message = "scoring.workers: 1000000 processes on a machine with 4 cores; use at most 128, which is 32 a core"
+    assert message in caught.value.message

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
 from grpo_core.api import RewardError
-from grpo_rewards_code.executor.make import make_executor
+from grpo_rewards_code.executor import make
+from grpo_rewards_code.executor.make import ExecutorSetupError, make_executor
 from grpo_rewards_code.executor.options import ExecutorOptions
 from grpo_rewards_code.options import CodeRewardOptions
 
@@ -35,3 +38,17 @@ def test_the_interpreter_is_code_that_a_recipe_names() -> None:
     assert list(CodeRewardOptions().named_code()) == []
     elsewhere = ExecutorOptions(kind="judge0", interpreter="./python")
     assert list(CodeRewardOptions(executor=elsewhere).named_code()) == []
+
+
+def test_more_sandboxes_than_can_be_of_use_are_refused_before_any_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make, "available_cores", lambda: 2)
+    message = "executor.workers is 65, and so many sandboxes are of no use on 2 cores"
+    with pytest.raises(ExecutorSetupError, match=message) as caught:
+        make_executor(ExecutorOptions(workers=65))
+    assert "32 a core" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("kind", ["judge0", "e2b", "local"])
+def test_no_place_takes_a_million_programs_at_once(kind: Literal["judge0", "e2b", "local"]) -> None:
+    with pytest.raises(ValidationError, match="less than or equal to 1024"):
+        ExecutorOptions(kind=kind, workers=1_000_000)

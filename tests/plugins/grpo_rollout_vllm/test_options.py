@@ -24,6 +24,19 @@ def test_what_is_no_address_is_told_once_and_with_an_example(urls: list[str], sa
     assert said in error["msg"]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prompts_in_flight": 10**9}, "less than or equal to 1024"),
+        ({"engine": {"tensor_parallel_size": 1000}}, "would start processes beside the ranks"),
+        ({"engine": {"data_parallel_size": 2}}, "set rollout.options.tensor_parallel"),
+    ],
+)
+def test_no_option_starts_more_threads_or_processes_than_can_be_of_use(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        VllmRolloutOptions(**options)
+
+
 def problems(options: dict[str, Any], **sections: Any) -> dict[str, str]:
     recipe = Recipe.model_validate({"model": "m", "dataset": "d", "rewards": ["r"], **sections})
     return dict(VllmRolloutOptions(**options).contradictions(recipe))

@@ -39,5 +39,5 @@ def test_two_processes_in_stage_3_make_the_run_of_torch_resume_bit_by_bit_and_go
 def test_four_groups_on_six_processes_make_the_run_of_torch(place: Path) -> None:
     four = ("--steps", "2", "--prompts-per-step", "4", "--completions-per-prompt", "3")
     grpoctl(place, *train_arguments("one", *four))
-    grpoctl(place, *train_arguments("run", *four, *DEEPSPEED, "--nproc-per-node", "6"))
+    grpoctl(place, *train_arguments("run", *four, *DEEPSPEED, "--nproc-per-node", "6", "--oversubscribe"))
     assert_same_run(place / "one", place / "run")

@@ -19,6 +19,7 @@ __all__ = [
     "JsonFlag",
     "NodeRank",
     "Nodes",
+    "Oversubscribe",
     "PerNode",
     "PerNodeOrBefore",
     "PluginFiles",
@@ -67,9 +68,18 @@ Endpoint = Annotated[
     typer.Option("--rdzv-endpoint", metavar="HOST:PORT", help="Of machine 0.", rich_help_panel=_PROCESSES),
 ]
 """Give the parameter the default None."""
+Oversubscribe = Annotated[
+    bool,
+    typer.Option(
+        "--oversubscribe", help="More processes than there are cores, or memory, for.", rich_help_panel=_PROCESSES
+    ),
+]
+"""Give the parameter the default False."""
 
 
-def processes_of(per_node: int, nodes: int, node_rank: int, endpoint: str | None) -> Processes | None:
+def processes_of(
+    per_node: int, nodes: int, node_rank: int, endpoint: str | None, *, oversubscribe: bool
+) -> Processes | None:
     """The processes that the flags ask for; None: this one. Raises `UsageError` for flags that do not go together."""
     from grpo_core.ranks.place import Processes
 
@@ -78,7 +88,9 @@ def processes_of(per_node: int, nodes: int, node_rank: int, endpoint: str | None
             f"--node-rank is {node_rank} and --nnodes {nodes}: machines are numbered from 0 to {nodes - 1}",
             hint="the machine that keeps the run's folder is 0",
         )
-    processes = Processes(per_node=per_node, nodes=nodes, node_rank=node_rank, endpoint=endpoint)
+    processes = Processes(
+        per_node=per_node, nodes=nodes, node_rank=node_rank, endpoint=endpoint, oversubscribe=oversubscribe
+    )
     if nodes > 1:
         processes.meeting_point()
     return processes if processes.several else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNodeOrBefore, PluginFiles, processes_of
+from grpo_core.cli.common import Endpoint, NodeRank, Nodes, Oversubscribe, PerNodeOrBefore, PluginFiles, processes_of
 from grpo_core.cli.flags import SetOption
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def resume(
     nnodes: Nodes = 1,
     node_rank: NodeRank = 0,
     rdzv_endpoint: Endpoint = None,
+    oversubscribe: Oversubscribe = False,
 ) -> None:
     """Go on with a run from its newest checkpoint; its numbers are those of an uninterrupted run.
 
@@ -44,7 +45,7 @@ def resume(
     from grpo_core.ranks.place import Processes
     from grpo_core.recipe.plan import require_unfinished, run_folder
 
-    processes = processes_of(nproc_per_node or 1, nnodes, node_rank, rdzv_endpoint)
+    processes = processes_of(nproc_per_node or 1, nnodes, node_rank, rdzv_endpoint, oversubscribe=oversubscribe)
     if nproc_per_node and processes is None:
         processes = Processes()
     if node_rank == 0:
@@ -53,9 +54,11 @@ def resume(
     from grpo_core.loop import launch
 
     if processes is not None and processes.node_rank > 0:
-        raise typer.Exit(launch.start(processes, ["."]))  # rank 0, on machine 0, has the plan
+        raise typer.Exit(launch.join(processes))
     change = partial(_changed, texts=set_, plugin_files=plugin) if set_ else None
-    raise typer.Exit(launch.resume(run, allow_changes=allow_changes, processes=processes, change=change))
+    raise typer.Exit(
+        launch.resume(run, allow_changes=allow_changes, processes=processes, oversubscribe=oversubscribe, change=change)
+    )
 
 
 def _changed(plan: LaunchPlan, *, texts: Sequence[str], plugin_files: Sequence[Path] | None) -> LaunchPlan:

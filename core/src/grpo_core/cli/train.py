@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grpo_core.cli.common import Endpoint, NodeRank, Nodes, PerNode, processes_of
+from grpo_core.cli.common import Endpoint, NodeRank, Nodes, Oversubscribe, PerNode, processes_of
 from grpo_core.cli.flags import takes_flags
 from grpo_core.errors import Problem
 
@@ -42,14 +42,15 @@ def train(
     nnodes: Nodes = 1,
     node_rank: NodeRank = 0,
     rdzv_endpoint: Endpoint = None,
+    oversubscribe: Oversubscribe = False,
     **flags: Any,
 ) -> None:
     """Train a model with GRPO."""
-    processes = processes_of(nproc_per_node, nnodes, node_rank, rdzv_endpoint)
+    processes = processes_of(nproc_per_node, nnodes, node_rank, rdzv_endpoint, oversubscribe=oversubscribe)
     if processes is not None and processes.node_rank > 0:
-        from grpo_core.loop.launch import start
+        from grpo_core.loop.launch import join
 
-        raise typer.Exit(start(processes, ["."]))  # rank 0, on machine 0, has the plan
+        raise typer.Exit(join(processes))
 
     from grpo_core.cli.planning import gather, make_plan
     from grpo_core.recipe.existence import absent_files

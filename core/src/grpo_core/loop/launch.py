@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
@@ -19,8 +20,9 @@ from grpo_core.loop.train import train
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
+from grpo_core.ranks.room import require_devices, require_memory
 from grpo_core.recipe.code import bring_in_code
-from grpo_core.recipe.memory import shape_of
+from grpo_core.recipe.memory import estimate_memory, shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, PlannedComponent, require_unfinished, run_folder
 from grpo_core.types import EvaluationReport, RunOutcome
@@ -29,6 +31,7 @@ __all__ = [
     "check_state",
     "evaluate_model",
     "exit_code",
+    "join",
     "launch",
     "open_run",
     "processes_before",
@@ -43,10 +46,15 @@ def launch(
     plan: LaunchPlan, *, dry_run: bool = False, plan_only: bool = False, processes: Processes | None = None
 ) -> int:
     """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written, `plan_only`
-    once the run's folder is there for processes that something else starts."""
+    once the run's folder is there for processes that something else starts, perhaps elsewhere."""
+    here = None if plan_only else processes
+    if here is not None:
+        require_devices(here)
     bring_in_code(plan, plan.origins)
     prepared = prepare(plan)
     announce(plan, prepared, processes)
+    if here is not None:
+        require_memory(here, training_bytes(plan, prepared, here))
     if dry_run:
         return 0
     run_dir = create_run_dir(plan)
@@ -67,14 +75,18 @@ def resume(
     *,
     allow_changes: bool = False,
     processes: Processes | None = None,
+    oversubscribe: bool = False,
     change: Callable[[LaunchPlan], LaunchPlan] | None = None,
 ) -> int:
     """Go on with the run in folder `path`, from its newest checkpoint, or from the checkpoint that `path` is.
 
-    `processes` None: as many as before. `change` makes the plan it goes on by of the one it began with; None: the same.
+    `processes` None: as many as before, with `oversubscribe` although they do not fit. `change` makes the plan it
+    goes on by of the one it began with; None: the same.
     """
     plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
-    processes = processes or processes_before(plan, checkpoint)
+    processes = processes or replace(processes_before(plan, checkpoint), oversubscribe=oversubscribe)
+    if processes.several:
+        require_devices(processes)
     plan = change(plan) if change else plan
     bring_in_code(plan, plan.origins if change else {}, otherwise=OF_A_RUN)
     prepared = prepare(plan, run_dir=run_dir)
@@ -84,11 +96,18 @@ def resume(
         shutil.rmtree(leftover)
     announce(plan, prepared, processes)
     if processes.several:
+        require_memory(processes, training_bytes(plan, prepared, processes))
         with tempfile.TemporaryDirectory() as scratch:
             plan.write(Path(scratch))
             arguments = [str(path), "--plan", scratch, *(["--allow-changes"] if allow_changes else [])]
             return start(processes, arguments)
     return exit_code(train(plan, run_dir, prepared, checkpoint))
+
+
+def join(processes: Processes) -> int:
+    """Start the processes of a run whose plan another machine has."""
+    require_devices(processes)
+    return start(processes, ["."])  # rank 0, on machine 0, has the plan
 
 
 def start(processes: Processes, arguments: Sequence[str]) -> int:
@@ -150,6 +169,18 @@ def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) 
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)
     print_warnings(prepared)
+
+
+def training_bytes(plan: LaunchPlan, prepared: Prepared, processes: Processes) -> int:
+    """What one process of a run needs of memory beside itself, estimated; of a model of unknown shape its weights."""
+    model, lora = plan.recipe.model, plan.recipe.trainer.lora
+    parameters = count_parameters(model)
+    shape = shape_of(model_config(model), parameters, None if lora is None else trainable_parameters(model, lora))
+    if shape is None:
+        return parameters * 4
+    longest, ranks = max(len(prompt.token_ids) for prompt in prepared.train), processes.per_node * processes.nodes
+    estimate = estimate_memory(plan, shape, longest_prompt=longest, ranks=ranks)
+    return estimate.peak if plan.weights_route == "shared" else estimate.update_peak
 
 
 def print_warnings(prepared: Prepared) -> None:

@@ -29,6 +29,7 @@ from grpo_core.recipe.problems import origin_of, with_origins
 from grpo_core.reward.check import BoundReward, check_rewards, claim_warnings
 from grpo_core.reward.place import own_words
 from grpo_core.reward.screening import screen_rows
+from grpo_core.reward.workers import workers_for
 from grpo_core.types import BuildContext, Sample
 
 __all__ = ["Prepared", "prepare"]
@@ -69,6 +70,7 @@ def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
 def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     recipe = plan.recipe
     check_objective(plan)
+    workers_for(recipe.scoring.workers)
     data = read_data(plan, context)
     rewards = bind_rewards(plan, data, context)
     unjudged = screen(rewards, data)

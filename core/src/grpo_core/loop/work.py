@@ -12,10 +12,10 @@ from grpo_core.errors import DataError
 from grpo_core.loop.launch import check_state, exit_code, open_run
 from grpo_core.loop.prepare import prepare
 from grpo_core.loop.train import train
+from grpo_core.machine import available_cores
 from grpo_core.ranks.group import Opening, open_ranks
 from grpo_core.ranks.place import Place
 from grpo_core.recipe.plan import LaunchPlan, run_folder
-from grpo_core.reward.workers import available_cores
 
 __all__ = ["work"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +14,14 @@ from typing import TypeVar, cast
 import torch
 import torch.distributed as dist
 
-from grpo_core.errors import RankError, UsageError
+from grpo_core.errors import RankError
 from grpo_core.orphans import part_from_parent
 from grpo_core.ranks.board import Board
 from grpo_core.ranks.failure import PeerError, failure_of
 from grpo_core.ranks.lifeline import connect, listen
 from grpo_core.ranks.place import Place
 from grpo_core.ranks.ranks import ALONE, Ranks
+from grpo_core.ranks.room import gpu_of
 from grpo_core.ranks.store import open_store
 from grpo_core.ranks.watch import Watch
 
@@ -227,15 +227,8 @@ class Group:
 
 def _backend(local_rank: int) -> str:
     """gloo for what lies in main memory, NCCL for what lies on a GPU."""
-    if not torch.cuda.is_available() or not dist.is_nccl_available():
+    gpu = gpu_of(local_rank)
+    if gpu is None or not dist.is_nccl_available():
         return "gloo"
-    gpus = torch.cuda.device_count()
-    if local_rank >= gpus:
-        if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
-            return "gloo"
-        raise UsageError(
-            f"there are {gpus} GPUs on this machine and no one is left for process {local_rank + 1} of it",
-            hint=f"start at most {gpus} processes here, or hide the GPUs to train on the CPU: CUDA_VISIBLE_DEVICES=",
-        )
-    torch.cuda.set_device(local_rank)
+    torch.cuda.set_device(gpu)
     return "cpu:gloo,cuda:nccl"

@@ -47,6 +47,8 @@ class Processes:
     """This machine's number, from 0. Number 0 resolves the run and keeps the store."""
     endpoint: str | None = None
     """`host:port` of machine 0, where all machines meet."""
+    oversubscribe: bool = False
+    """More than fit here are meant."""
 
     @property
     def several(self) -> bool:

@@ -73,6 +73,8 @@ class MemoryEstimate:
     """By what they are for; 0 for what the run does not have."""
     peak: int
     """The larger of what a rollout and what an update needs at once."""
+    update_peak: int
+    """What an update needs at once: all that there is where the rollout is elsewhere."""
 
 
 def shape_of(config: object, parameters: int, adapter: int | None = None) -> ModelShape | None:
@@ -112,6 +114,7 @@ def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int,
     return MemoryEstimate(
         parts={**lasting, **rollout, **update},
         peak=sum(lasting.values()) + max(sum(rollout.values()), sum(update.values())),
+        update_peak=sum(lasting.values()) + sum(update.values()),
     )
 
 

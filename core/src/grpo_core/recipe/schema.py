@@ -157,7 +157,8 @@ class ScoringSettings(Section):
     max_failed_share: float = Field(default=0.1, ge=0, le=1)
     """The run stops when more than this share of a reward's scores in one step failed."""
     workers: int | None = Field(default=None, ge=1)
-    """Processes for rewards that run in workers; default: the CPU cores, divided among the ranks on the machine."""
+    """Processes for rewards that run in workers, at most 32 a CPU core; default: the cores, divided among the ranks on
+    the machine."""
 
 
 class RolloutSettings(Section):

@@ -27,7 +27,7 @@ from grpo_core.reward.metrics import reward_metrics
 from grpo_core.reward.outcomes import weighed
 from grpo_core.reward.totals import total_of
 from grpo_core.reward.wire import WorkerTarget
-from grpo_core.reward.workers import Job, WorkerPool, available_cores
+from grpo_core.reward.workers import Job, WorkerPool, workers_for
 from grpo_core.types import BuildContext, Outcome, RolloutGroup, ScoredGroup
 
 __all__ = ["ALL_SCOPES", "Scorer", "Scoring", "check_rewards", "claim_warnings", "reward_metrics"]
@@ -240,5 +240,5 @@ def _start_pool(rewards: Sequence[BoundReward], scoring: ScoringSettings, contex
         for reward in rewards
         if reward.planned.runs_in == "worker"
     }
-    workers = scoring.workers or max(1, available_cores() // context.local_world_size)
+    workers = workers_for(scoring.workers, local_world_size=context.local_world_size)
     return WorkerPool(targets, workers=workers, context=context) if targets else None

@@ -11,7 +11,6 @@ Place in the flow: completions → **workers** → outcomes.
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import socket
 import sys
@@ -24,6 +23,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
 
+from grpo_core.errors import Problem, RecipeError
+from grpo_core.machine import WAITING_A_CORE, available_cores
 from grpo_core.plugins.faults import describe
 from grpo_core.reward.call import CallResult, failed_call, too_long
 from grpo_core.reward.wire import Nursery, Question, WorkerTarget, decode_result, read_frame, write_frame
@@ -31,10 +32,25 @@ from grpo_core.reward.worker import started_at
 from grpo_core.reward.zygote_process import ZygoteGoneError, ZygoteProcess, describe_status
 from grpo_core.types import BuildContext
 
-__all__ = ["Job", "WorkerPool", "available_cores"]
+__all__ = ["Job", "WorkerPool", "workers_for"]
 
 _LOG = logging.getLogger("grpo_core")
 _JOIN_LIMIT_S = 5.0
+
+
+def workers_for(chosen: int | None, *, local_world_size: int = 1) -> int:
+    """How many workers a process has: as chosen, or else its part of the cores; raises `RecipeError` for more than can
+    be of use."""
+    cores = available_cores()
+    if chosen is None:
+        return max(1, cores // local_world_size)
+    most = WAITING_A_CORE * cores
+    if chosen > most:
+        message = (
+            f"{chosen} processes on a machine with {cores} cores; use at most {most}, which is {WAITING_A_CORE} a core"
+        )
+        raise RecipeError([Problem(path="scoring.workers", message=message)])
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,8 +231,3 @@ def _verdict(lost: _Lost, how: str | None, job: Job) -> CallResult:
 def _wrong(job: Job) -> CallResult:
     """An answer that takes longer than its budget is wrong, or a policy would escape by hanging its judge."""
     return CallResult(outcomes=(job.over_budget,) * job.count)
-
-
-def available_cores() -> int:
-    """The CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grpo_core.backends import ModelSettings
 
-__all__ = ["CPU_ENVIRONMENT", "EXTENSION", "INSTALL_HINT", "server_command", "server_environment"]
+__all__ = ["CPU_ENVIRONMENT", "EXTENSION", "INSTALL_HINT", "is_cpu_build", "server_command", "server_environment"]
 
 EXTENSION = "grpo_rollout_vllm.worker.Extension"
 INSTALL_HINT = (

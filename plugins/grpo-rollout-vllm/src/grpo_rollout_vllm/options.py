@@ -13,6 +13,12 @@ from grpo_core.backends import Recipe
 __all__ = ["VllmRolloutOptions"]
 
 
+_PROCESSES = (
+    *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "data_parallel_size_local"),
+    "distributed_executor_backend",
+)
+
+
 def _address(text: str) -> str:
     if not re.fullmatch(r"https?://[^/\s]+/?", text):
         raise ValueError(f"'{text}' is no address of a server: write http://HOST:PORT, without a path")
@@ -53,9 +59,9 @@ class VllmRolloutOptions(BaseModel):
     Default: shared memory where it has room, else the run's folder."""
     transfer_host: str | None = None
     """This machine's address for servers that are sent weights; default: the one that it reaches them from."""
-    prompts_in_flight: int = Field(default=64, ge=1, le=10**6)
+    prompts_in_flight: int = Field(default=64, ge=1, le=1024)
     """The most prompts that one process has with one server at a time; a prompt is sent once for all its
-    completions."""
+    completions. A thread waits for each."""
     wait_limit_s: float = Field(default=600.0, ge=1e-3, le=1e6)
     """The run stops when no server can be asked for longer than this: none is up, or none has the newest weights."""
     silence_limit_s: float = Field(default=120.0, ge=1e-3, le=1e6)
@@ -77,7 +83,8 @@ class VllmRolloutOptions(BaseModel):
     sleep: bool = True
     """Colocated: give the GPU memory of the engine back while the trainer computes."""
     engine: dict[str, Any] = Field(default_factory=dict)
-    """Colocated: further arguments of vLLM's `LLM`."""
+    """Colocated: further arguments of vLLM's `LLM`, but for those that start processes: there is one engine a rank, or
+    one for `tensor_parallel` of them."""
 
     def named_code(self) -> Iterator[str]:
         """The arguments of vLLM that have it import code."""
@@ -89,6 +96,14 @@ class VllmRolloutOptions(BaseModel):
     def _some(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
             raise ValueError("there is no server in it: give one address at least")
+        return value
+
+    @field_validator("engine")
+    @classmethod
+    def _no_processes(cls, value: dict[str, Any]) -> dict[str, Any]:
+        more = [name for name in value if name in _PROCESSES]
+        if more:
+            raise ValueError(f"{more[0]} would start processes beside the ranks; set rollout.options.tensor_parallel")
         return value
 
     def contradictions(self, recipe: Recipe) -> Iterator[tuple[str, str]]:

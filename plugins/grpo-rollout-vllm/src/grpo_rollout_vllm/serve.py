@@ -23,7 +23,8 @@ from types import FrameType
 
 from grpo_core.api import PluginError, RolloutError
 from grpo_core.backends import ModelSettings
-from grpo_rollout_vllm.launch import INSTALL_HINT, server_command, server_environment
+from grpo_rollout_vllm.launch import INSTALL_HINT, is_cpu_build, server_command, server_environment
+from grpo_rollout_vllm.room import require_devices
 
 __all__ = ["serve"]
 
@@ -38,6 +39,7 @@ def serve(model: ModelSettings, *, host: str, port: int, arguments: Sequence[str
     """Run a server until it ends or is interrupted; gives its exit code, 0 when it was asked to end."""
     if importlib.util.find_spec("vllm") is None:
         raise PluginError("vLLM is not installed here", hint=INSTALL_HINT)
+    require_devices(arguments, on_cpu=is_cpu_build())
     _require_free(host, port)
     command = server_command(model, host=host, port=port, arguments=arguments)
     environment = server_environment(arguments)

@@ -9,6 +9,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from grpo_core.api import RewardError
+from grpo_core.machine import WAITING_A_CORE, available_cores
 from grpo_rewards_code.executor.local import LocalExecutor
 from grpo_rewards_code.executor.options import ExecutorOptions
 from grpo_rewards_code.executor.types import Executor, ExecutorError
@@ -33,13 +34,14 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
     Raises:
         IsolationRefusedError: programs cannot be run as isolated as the options demand; with what to install.
         ExecutorSetupError: a service is not named, or by no address; the package to reach it is not installed; a folder
-            to import from is not there.
+            to import from is not there; more sandboxes are asked for than can be of use.
         ExecutorError: the interpreter for programs does not work, or a secret is not set.
     """
     if options.kind == "judge0":
         return _make_judge0(options)
     if options.kind == "e2b":
         return _make_e2b(options)
+    _check_workers(options.workers)
     _check_folders(options.import_folders)
     plan = choose(
         isolation=options.isolation,
@@ -47,8 +49,7 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
         interpreter=options.interpreter,
         import_folders=options.import_folders,
     )
-    cores = len(os.sched_getaffinity(0))
-    return LocalExecutor(plan, options.workers or max(1, cores // local_world_size))
+    return LocalExecutor(plan, options.workers or max(1, available_cores() // local_world_size))
 
 
 def _make_judge0(options: ExecutorOptions) -> Executor:
@@ -69,6 +70,15 @@ def _make_e2b(options: ExecutorOptions) -> Executor:
     from grpo_rewards_code.executor.e2b import E2bExecutor
 
     return E2bExecutor(options.e2b, sdk, options.workers or _JOBS_ELSEWHERE)
+
+
+def _check_workers(workers: int | None) -> None:
+    most = WAITING_A_CORE * available_cores()
+    if workers is not None and workers > most:
+        raise ExecutorSetupError(
+            f"executor.workers is {workers}, and so many sandboxes are of no use on {available_cores()} cores",
+            hint=f"Use at most {most} here, which is {WAITING_A_CORE} a core; by default it is one a core.",
+        )
 
 
 def _check_folders(folders: Sequence[str]) -> None:

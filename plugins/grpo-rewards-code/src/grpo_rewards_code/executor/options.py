@@ -60,8 +60,9 @@ class ExecutorOptions(BaseModel):
     min_isolation: Literal["landlock", "bubblewrap"] = "landlock"
     """Local: the weakest isolation that will do; with less, nothing runs. `landlock`: no network, no file outside, no
     surviving process. `bubblewrap`: namespaces of its own for every run besides."""
-    workers: int | None = Field(default=None, ge=1)
-    """How many programs run at a time; default: local, this machine's cores divided among its ranks; elsewhere 8."""
+    workers: int | None = Field(default=None, ge=1, le=1024)
+    """How many programs run at a time; default: local, this machine's cores divided among its ranks, and no more than
+    32 times as many; elsewhere 8."""
     interpreter: str | None = None
     """Local: the Python, 3.11 or newer, that runs programs; default: this one."""
     import_folders: tuple[str, ...] = ()
