@@ -87,7 +87,7 @@ class RecipeError(GrpoError):
     exit_code = 2
 
     def __init__(self, problems: Sequence[Problem], *, hint: str | None = None) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(dict.fromkeys(problems))
         count = len(self.problems)
         head = "the recipe has a problem" if count == 1 else f"the recipe has {count} problems"
         super().__init__("\n  ".join([f"{head}:", *map(str, self.problems)]), hint=hint)

@@ -107,3 +107,22 @@ def test_a_fault_of_the_program_says_how_to_see_more(capsys: pytest.CaptureFixtu
     )
     assert show_error(ValueError("odd"), debug=True) == 4
     assert "--debug" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device", "runs/a/x"), "error: 'runs/a/x': No space left on device"),
+        (ConnectionRefusedError(111, "Connection refused"), "error: Connection refused"),
+        (TimeoutError(), "error: TimeoutError"),
+        (MemoryError(), "error: there is not enough memory"),
+    ],
+)
+def test_what_the_machine_refuses_is_no_fault_in_the_program(
+    error: Exception, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert show_error(error, debug=False) == 4
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"{said}\n")
+    assert "--debug to see where it was" in shown
+    assert "fault in the program" not in shown

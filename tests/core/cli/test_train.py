@@ -178,6 +178,34 @@ def test_what_is_not_there_is_named(arguments: tuple[str, ...], error: type[Grpo
     assert message in raised.message
 
 
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        ("folder", "'folder' is no recipe that a plugin registers; here it is a folder: name the recipe file in it"),
+        ("notes", "'notes' is no recipe that a plugin registers; here it is a file: write ./notes to read it as YAML"),
+        ("./folder", "folder' cannot be read: it is a folder, not a file"),
+        ("broken.json", "expected the node content, but found '<stream end>' (broken.json:2)"),
+    ],
+)
+def test_what_is_no_recipe_file_is_said_to_be_what_it_is(tmp_path: Path, recipe: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes").write_text("hello")
+    (tmp_path / "broken.json").write_text('{"model": [\n')
+    error = _train("--recipe", recipe).exception
+    assert isinstance(error, RecipeError), error
+    assert message in error.message
+
+
+def test_a_recipe_may_be_json(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(
+        '{"model": "./gone", "dataset": "countdown", "rewards": ["format_reward"],\n"run": 3}'
+    )
+    assert _problems("--recipe", "r.json") == [
+        "run: must be a mapping of keys to values, not 3 (r.json:2)",
+        f"model.path: {tmp_path}/gone: there is no such folder (r.json:1)",
+    ]
+
+
 def test_files_that_are_not_there_are_found_with_all_other_problems(tmp_path: Path) -> None:
     arguments = ("--model", "./gone", "--dataset", "gone.jsonl,countdown", "--eval-dataset", "./no_folder")
     assert _problems(*arguments, "--rewards", "format_reward", "--set", "model.tokenizer=./none", "--steps", "x") == [
@@ -209,6 +237,25 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "access", lambda *_: False)
     [problem] = _problems(*_NEEDED, "--output", "deep/run")
     assert problem.startswith(f"run.directory: 'deep/run' cannot be made: {tmp_path} is not yours to write in; choose")
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [
+        ("", "is empty; name a folder"),
+        ("a" * 300, f"'{'a' * 79}…' can be no folder of a run: it has a name of 300 bytes, and a name has at most 255"),
+        ("b/" * 2020, f"'{('b/' * 40)[:79]}…' can be no folder of a run: it has "),
+        ("circle", "'circle' is a symbolic link that leads nowhere; choose another"),
+        ("fifo", "'fifo' is a FIFO; choose another"),
+        ("fifo/run", "'fifo/run' cannot be made: "),
+    ],
+)
+def test_a_dry_run_too_refuses_a_folder_that_cannot_be(tmp_path: Path, output: str, problem: str) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    os.mkfifo(tmp_path / "fifo")
+    for more in ((), ("--dry-run",)):
+        [found] = _problems(*_NEEDED, "--output", output, *more)
+        assert found.startswith(f"run.directory: {problem}")
 
 
 def test_a_disabled_plugins_reward_is_not_there() -> None:

@@ -167,3 +167,52 @@ def test_the_locale_does_not_matter(tmp_path: Path) -> None:
     env = {**os.environ, "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run([sys.executable, "-c", code, str(file)], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ascii("六乘七 Größe 3²")
+
+
+def test_what_is_no_regular_file_is_named_and_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.jsonl")
+    for name in ("a.json", "a.csv", "a.parquet", "a.jsonl"):
+        (tmp_path / name).symlink_to("/dev/zero")
+        with pytest.raises(DataError, match=f"{name}: cannot be read: it is a device, not a file"):
+            read_path(tmp_path / name, split=None, purpose="train")
+    with pytest.raises(DataError, match=r"rows.jsonl: cannot be read: it is a FIFO, not a file"):
+        read_path(tmp_path / "rows.jsonl", split=None, purpose="train")
+    (tmp_path / "circle.csv").symlink_to("circle.csv")
+    with pytest.raises(DataError, match=r"circle.csv: cannot be read: Too many levels of symbolic links"):
+        read_path(tmp_path / "circle.csv", split=None, purpose="train")
+
+
+def test_a_fifo_among_the_files_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query": "1"}\n')
+    (tmp_path / "circle").symlink_to(tmp_path)
+    assert len(read_path(tmp_path, split=None, purpose="train")) == 1
+    os.mkfifo(tmp_path / "b.jsonl")
+    with pytest.raises(DataError, match=r"b.jsonl: cannot be read: it is a FIFO"):
+        read_path(tmp_path, split=None, purpose="train")
+
+
+def test_a_folder_called_like_a_file_is_looked_into(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").mkdir()
+    (tmp_path / "rows.jsonl" / "part-0.jsonl").write_text('{"query": "1"}\n')
+    for folder in (tmp_path, tmp_path / "rows.jsonl"):
+        assert [row.columns for row in read_path(folder, split=None, purpose="train")] == [{"query": "1"}]
+
+
+def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grpo_core.data.files._MOST_LINE_BYTES", 2**20)
+    with open(tmp_path / "rows.jsonl", "wb") as file:
+        file.write(b'{"query": "1"}\n')
+        file.truncate(2**21)
+    with pytest.raises(DataError, match=r"rows.jsonl line 2: has more than 1 MiB; is it a row?"):
+        read_path(tmp_path / "rows.jsonl", split=None, purpose="train")
+
+
+def test_what_the_system_refuses_is_an_error_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows.csv").write_text("query\n1\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / "rows.csv"))
+
+    monkeypatch.setattr("grpo_core.data.files.read_bytes", refuse)
+    with pytest.raises(DataError, match=r"rows.csv: cannot be read: Permission denied"):
+        read_path(tmp_path / "rows.csv", split=None, purpose="train")

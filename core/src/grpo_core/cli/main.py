@@ -18,11 +18,13 @@ from grpo_core import __version__
 from grpo_core.cli.console import print_utf8, stderr
 from grpo_core.errors import GrpoError
 from grpo_core.openmp import let_waiting_threads_sleep
+from grpo_core.regular_files import shown
 
 __all__ = ["build_app", "main", "show_error"]
 
 _MODULES = ("train", "resume", "evaluate", "rollout", "report", "recipe", "datasets", "rewards", "plugins")
 _INTERRUPTED = 130
+_WHERE = "Run it again with --debug to see where it was."
 
 
 def main() -> None:
@@ -62,6 +64,8 @@ def show_error(error: Exception, *, debug: bool) -> int:
         stderr.print(Text("".join(traceback.format_exception(error)).rstrip()))
     if isinstance(error, GrpoError):
         message, hint, code = error.message, error.hint, error.exit_code
+    elif isinstance(error, OSError | MemoryError):  # the machine's refusal
+        message, hint, code = _refusal(error), None if debug else _WHERE, GrpoError.exit_code
     else:
         message = f"{type(error).__name__}: {error}"
         hint = None if debug else "This is a fault in the program. Run it again with --debug for the traceback."
@@ -70,6 +74,14 @@ def show_error(error: Exception, *, debug: bool) -> int:
     for line in (hint or "").splitlines():
         stderr.print(Text(f"  {line}"))
     return code
+
+
+def _refusal(error: OSError | MemoryError) -> str:
+    """What the machine would not do, and with which file."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory{f': {error}' if str(error) else ''}"
+    reason = error.strerror or str(error) or type(error).__name__
+    return reason if error.filename is None else f"{shown(str(error.filename))}: {reason}"
 
 
 def _print_version(given: bool) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.errors import RecipeError, UsageError
+from grpo_core.regular_files import read_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,12 +78,11 @@ def text_of(text: str, flag: str) -> str:
         return sys.stdin.read()
     if not text.startswith("@"):
         return text
-    path = Path(text[1:]).expanduser()
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(os.path.expanduser(text[1:]))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(
-            f"{flag} {text}: the file cannot be read: {reason}",
+            f"{flag} {shown(text)}: the file cannot be read: {reason}",
             hint=f"'@' means a file; a text that begins with one is given by a file too, or by {flag} - (stdin).",
         ) from error

@@ -6,7 +6,9 @@ Always UTF-8, whatever the locale. Every error names the file and the line or ro
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,14 @@ from grpo_core.data.split import file_split, take_split
 from grpo_core.data.strict_csv import CsvError, csv_records
 from grpo_core.data.strict_json import parse_json
 from grpo_core.errors import DataError
+from grpo_core.regular_files import open_file, read_bytes
 
 __all__ = ["SUFFIXES", "read_path"]
+
+_MOST_BYTES = 2**33
+"""Of a file that is read as a whole; lines and Parquet have no end."""
+_MOST_LINE_BYTES = 2**28
+"""Of a line: more than any row with its images has, and less than a file of zeros."""
 
 
 def read_path(path: Path, *, split: str | None, purpose: str, subset: str | None = None) -> list[Row]:
@@ -25,7 +33,15 @@ def read_path(path: Path, *, split: str | None, purpose: str, subset: str | None
     `subset` is a folder in it. `split` picks files of a folder by their name (`train-0001.parquet`, `train/`);
     `purpose` is `train` or `evaluation` and decides when the files belong to several splits and none was named.
     """
-    if not path.exists():
+    try:
+        return _read(path, split, purpose, subset)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{error.filename or path}: cannot be read: {reason}") from error
+
+
+def _read(path: Path, split: str | None, purpose: str, subset: str | None) -> list[Row]:
+    if not os.path.lexists(path):
         raise DataError(f"{path}: there is no such file or folder")
     if not path.is_dir() and (subset or split):
         raise DataError(
@@ -68,7 +84,8 @@ def _files_of(folder: Path, split: str | None, purpose: str) -> list[Path]:
             f"{folder}: is a folder that Dataset.save_to_disk wrote",
             hint="Write it as Parquet instead: datasets.load_from_disk(FOLDER).to_parquet('data.parquet').",
         )
-    inside = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.suffix.lower() in _READERS)
+    found = (path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _READERS and not path.is_dir())
+    inside = (path.relative_to(folder) for path in found)
     files = [path for path in inside if not any(part.startswith(".") for part in path.parts)]
     if not files:
         raise DataError(f"{folder}: holds no file that can be read", hint=f"Known endings are {', '.join(SUFFIXES)}.")
@@ -81,8 +98,10 @@ def _files_of(folder: Path, split: str | None, purpose: str) -> list[Path]:
 
 
 def _read_jsonl(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+    with open_file(file) as lines:
+        for number, line in enumerate(iter(partial(lines.readline, _MOST_LINE_BYTES + 1), b""), start=1):
+            if len(line) > _MOST_LINE_BYTES:
+                raise DataError(f"{file} line {number}: has more than {_MOST_LINE_BYTES // 2**20} MiB; is it a row?")
             text = _decode(file, f"line {number}", line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
             if text.strip():
                 yield f"line {number}", _as_row(file, f"line {number}", _parse(file, f"line {number}", text))
@@ -90,7 +109,7 @@ def _read_jsonl(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 def _read_json(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     """A list of objects, one object, or lines of objects after all, which many files of this ending hold."""
-    text = _decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    text = _decode(file, "", read_bytes(file, most=_MOST_BYTES).removeprefix(b"\xef\xbb\xbf"))
     if not text.strip():
         return
     try:
@@ -107,7 +126,7 @@ def _read_json(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def _read_csv(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    records = csv_records(_decode(file, "", file.read_bytes().removeprefix(b"\xef\xbb\xbf")))
+    records = csv_records(_decode(file, "", read_bytes(file, most=_MOST_BYTES).removeprefix(b"\xef\xbb\xbf")))
     try:
         first, header = next(records, (1, []))
         if "" in header or len(set(header)) < len(header):
@@ -124,11 +143,12 @@ def _read_parquet(file: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     import pyarrow
     import pyarrow.parquet
 
-    try:
-        parquet = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
-        rows: list[dict[str, Any]] = parquet.read().to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{file}: is not valid Parquet: {error}") from error
+    with open_file(file) as source:
+        try:
+            parquet = pyarrow.parquet.ParquetFile(source, page_checksum_verification=True)
+            rows: list[dict[str, Any]] = parquet.read().to_pylist()
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise DataError(f"{file}: is not valid Parquet: {error}") from error
     yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
 
 

@@ -192,7 +192,7 @@ def print_warnings(prepared: Prepared) -> None:
 def create_run_dir(plan: LaunchPlan) -> Path:
     """The run's folder, made; refuses one that has something in it."""
     chosen = plan.recipe.run.directory
-    path = Path(chosen) if chosen else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    path = Path(chosen).expanduser() if chosen else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     if path.exists() and any(path.iterdir()):
         raise UsageError(
             f"{path} is not empty",

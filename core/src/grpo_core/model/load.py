@@ -7,10 +7,10 @@ network. Dropout is off everywhere: the policy that is trained is the one that s
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -166,7 +166,7 @@ def _read_gguf_config(model: ModelSettings) -> Any:
 
 
 def _where(model: ModelSettings) -> dict[str, Any]:
-    is_folder = Path(model.path).is_dir()
+    is_folder = os.path.isdir(model.path)
     return {
         "pretrained_model_name_or_path": model.path,
         "revision": None if is_folder else model.revision,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -257,7 +258,7 @@ def _model_json(model: ModelSettings, name: str) -> dict[str, Any]:
 
 
 def _require_folder_or_id(source: str, key: str) -> None:
-    is_file = Path(source).is_file()
+    is_file = os.path.isfile(source)
     if is_gguf(source):
         if not is_file:
             _fail(key, source, "there is no such file")
@@ -268,7 +269,7 @@ def _require_folder_or_id(source: str, key: str) -> None:
 
 
 def _is_folder(source: str) -> bool:
-    return Path(source).is_dir()
+    return os.path.isdir(source)
 
 
 def _first_line(error: BaseException) -> str:

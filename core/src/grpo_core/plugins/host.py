@@ -137,8 +137,8 @@ def _switched_off() -> list[str]:
 def _from_files(files: Sequence[Path]) -> Iterator[Candidate]:
     seen: dict[str, Path] = {}
     for file in files:
-        path = Path(os.path.abspath(file.expanduser()))
-        if not path.is_file() or path.suffix != ".py":
+        path = Path(os.path.abspath(os.path.expanduser(file)))
+        if not os.path.isfile(path) or path.suffix != ".py":
             raise UsageError(f"--plugin {file}: there is no such Python file")
         if seen.setdefault(path.name, path) != path:
             raise UsageError(f"--plugin: two files are called {path.name}", hint="A file's name is its plugin's name.")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from grpo_core.errors import UsageError
+from grpo_core.regular_files import path_fault, shown
 
 __all__ = ["Form", "Reference", "check_details", "check_form", "parse_reference"]
 
@@ -206,7 +207,10 @@ def _absolute(path: str, base: Path | None, text: str) -> str:
         expanded = Path(path).expanduser()
     except RuntimeError as error:
         raise UsageError(f"'{text}': {path.split('/')[0]} is no user's home", hint="Write the path in full.") from error
-    return os.path.abspath(os.path.join(base or Path(), expanded))
+    absolute = os.path.abspath(os.path.join(base or Path(), expanded))
+    if fault := path_fault(absolute):
+        raise UsageError(f"{shown(text)} can be no file: {fault}", hint="Write the path as the file system has it.")
+    return absolute
 
 
 def _escape(text: str) -> str:

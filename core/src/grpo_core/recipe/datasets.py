@@ -5,6 +5,7 @@ Names become places here: after this, nobody needs the catalog to read the rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -144,7 +145,7 @@ def _named(reference: Reference, catalog: Catalog, base: Path | None) -> Entry |
         return catalog.find("dataset", reference.value)
     except UnknownComponent as error:
         here = (base or Path()) / reference.value
-        if not here.exists():
+        if not os.path.exists(here):
             raise
         what = "a file" if here.is_file() else "a folder" if any(here.iterdir()) else "an empty folder"
         hint = f"Write ./{reference.text} for what is in the {what.split()[-1]}."

@@ -16,6 +16,7 @@ from grpo_core.recipe.extras import GGUF_SUFFIX
 from grpo_core.recipe.layers import Layer, display_path, get_value
 from grpo_core.recipe.package_files import PACKAGE_PREFIX
 from grpo_core.recipe.syntax import KeyPath
+from grpo_core.regular_files import unusual_kind
 
 __all__ = ["WEIGHT_FILES", "absent_files", "model_fault", "weights_fault"]
 
@@ -34,20 +35,28 @@ def absent_files(layer: Layer) -> list[Problem]:
 def model_fault(path: str) -> str | None:
     """Why a path cannot be a model, as far as names of files tell; None for a hub id too."""
     folder = Path(path)
-    if folder.is_dir():
+    if os.path.isdir(path):
         return None if (folder / "config.json").is_file() else _no_config(folder)
     if path.lower().endswith(GGUF_SUFFIX):
-        return None if folder.is_file() else "there is no such file"
-    if folder.exists():
-        return "this is a file; give the folder that holds config.json and the weights, or a .gguf file"
+        return None if os.path.isfile(path) else _not_there(path, "file")
+    if os.path.exists(path):
+        kind = unusual_kind(path) or "a file"
+        return f"this is {kind}; give the folder that holds config.json and the weights, or a .gguf file"
     is_path = folder.is_absolute() or path.startswith((".", "~")) or path.count("/") > 1
-    return "there is no such folder" if is_path else None
+    return _not_there(path, "folder") if is_path else None
+
+
+def _not_there(path: str, wanted: str) -> str:
+    kind = unusual_kind(path)
+    if kind is None and os.path.islink(path):
+        return "this is a symbolic link that leads nowhere"
+    return f"this is {kind}, not a {wanted}" if kind else f"there is no such {wanted}"
 
 
 def weights_fault(path: str) -> str | None:
     """Why a folder has no weights; None where it has, and for what is no folder."""
     folder = Path(path)
-    if folder.is_dir() and not any(any(folder.glob(pattern)) for pattern in WEIGHT_FILES):
+    if os.path.isdir(path) and not any(any(folder.glob(pattern)) for pattern in WEIGHT_FILES):
         return f"the folder has no weights: no file {' or '.join(WEIGHT_FILES)}"
     return None
 
@@ -85,8 +94,15 @@ def _absent_datasets(layer: Layer) -> Iterator[tuple[KeyPath, str]]:
         named.append((("dataset", "mix", place, "use"), get_value(entry, ("use",))))
     for path, text in named:
         file = _file_of(text) if isinstance(text, str) else None
-        if file is not None and not os.path.exists(file):
-            yield path, f"{file}: there is no such file or folder"
+        if file is not None and (fault := _dataset_fault(file)):
+            yield path, f"{file}: {fault}"
+
+
+def _dataset_fault(file: str) -> str | None:
+    kind = unusual_kind(file)
+    if kind is not None and kind != "a folder":
+        return f"this is {kind}, which may have no end; give a file or a folder"
+    return None if os.path.exists(file) else "there is no such file or folder"
 
 
 def _file_of(text: str) -> str | None:

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grpo_core.errors import PluginError, Problem, RecipeError
+from grpo_core.errors import PluginError, Problem, RecipeError, UnknownComponent
 from grpo_core.plugins.catalog import Catalog, Entry
 from grpo_core.plugins.scope import Scope, scope_of
 from grpo_core.plugins.specs import RecipeSpec
 from grpo_core.recipe.layers import Layer, ScopedOrigin, get_value, make_layer, merge
 from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
+from grpo_core.regular_files import read_text, shown, unusual_kind
 
 __all__ = [
     "FindRecipe",
@@ -48,7 +49,8 @@ FindRecipe = Callable[[str, Scope | None], RecipeFile]
 """Gives a registered recipe by its name, looked up in a scope; raises `UnknownComponent` for a name nothing
 registers."""
 
-SUFFIXES = (".yaml", ".yml", ".toml")
+SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+"""JSON is read as the YAML that it is."""
 
 
 def is_file_reference(text: str) -> bool:
@@ -65,7 +67,14 @@ def locate_recipe(
     """
     if is_file_reference(text):
         return RecipeFile(path=Path(os.path.abspath(os.path.join(base, os.path.expanduser(text)))), owner=owner)
-    return find(text, scope)
+    try:
+        return find(text, scope)
+    except UnknownComponent as error:
+        if kind := unusual_kind(base / text) or ("a file" if (base / text).is_file() else None):
+            message = f"{shown(text)} is no recipe that a plugin registers; here it is {kind}"
+            advice = "name the recipe file in it" if kind == "a folder" else f"write ./{text} to read it as YAML"
+            raise RecipeError([Problem(path="", message=f"{message}: {advice}")]) from error
+        raise
 
 
 def registered_recipe(name: str, *, catalog: Catalog) -> RecipeFile:
@@ -138,22 +147,21 @@ def _required(values: Mapping[str, Any]) -> list[str]:
 
 
 def _parse(file: Path) -> Parsed:
-    shown = file.name
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
         parsed = _parse_toml(text) if file.suffix.lower() == ".toml" else parse_yaml(text)
     except OSError as error:
-        raise RecipeError([Problem(path="", message=f"'{file}' cannot be read: {error.strerror}")]) from None
+        raise RecipeError([Problem(path="", message=f"{shown(str(file))} cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:
         raise RecipeError([Problem(path="", message=f"'{file}' is not text in UTF-8")]) from None
     except RecipeSyntaxError as fault:
-        origin = shown if fault.line is None else f"{shown}:{fault.line}"
+        origin = file.name if fault.line is None else f"{file.name}:{fault.line}"
         raise RecipeError([Problem(path="", message=fault.message, origin=origin)]) from None
     if parsed.value is None:
         return Parsed({}, {})
     if not isinstance(parsed.value, dict):
         message = "a recipe is a mapping of settings, such as model: and rewards:; this is none"
-        raise RecipeError([Problem(path="", message=message, origin=shown)])
+        raise RecipeError([Problem(path="", message=message, origin=file.name)])
     return parsed
 
 

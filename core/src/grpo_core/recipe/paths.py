@@ -16,6 +16,7 @@ from grpo_core.errors import DataError, UsageError
 from grpo_core.plugins.references import Reference, check_details, check_form, parse_reference
 from grpo_core.recipe.package_files import PACKAGE_PREFIX, package_file
 from grpo_core.recipe.syntax import KeyPath
+from grpo_core.regular_files import read_text, shown, unusual_kind
 
 __all__ = ["anchor", "read_text_setting"]
 
@@ -50,14 +51,16 @@ def read_text_setting(text: str, *, base: Path | None = None) -> str:
     without a blank in it, or is the path of a file that exists. Raises DataError when that file cannot be read.
     """
     path = _text_file(text, base or Path())
-    if path is None:
-        return text
+    return text if path is None else _read_text_file(path)
+
+
+def _read_text_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise DataError(
-            f"'{path}' cannot be read: {reason}", hint="Name a text file, or write the text itself."
+            f"{shown(str(path))} cannot be read: {reason}", hint="Name a text file, or write the text itself."
         ) from None
 
 
@@ -87,7 +90,7 @@ def _anchored(path: KeyPath, key: str, text: str, base: Path) -> str:
         file = _text_file(text, base)
         if file is None:
             return text
-        read_text_setting(str(file))  # so that a missing file is found here, where the value was written
+        _read_text_file(file)  # so that a missing file is found here, where the value was written
         return str(file)
     if path in _MODELS and text.startswith(PACKAGE_PREFIX):
         return str(package_file(text))
@@ -105,9 +108,9 @@ def _anchored_model(reference: Reference, base: Path) -> str:
     if reference.form != "name":
         return reference.value
     local = Path(os.path.abspath(base / reference.value))
-    if local.exists():
+    if os.path.exists(local):
         return str(local)
-    if reference.may_be_hub_id and local.parent.is_dir():
+    if reference.may_be_hub_id and os.path.isdir(local.parent):
         raise UsageError(
             f"'{reference.text}': the folder {local.parent} has no '{local.name}'",
             hint=f"If the model of the hub is meant, write hf:{reference.value}.",
@@ -121,5 +124,10 @@ def _text_file(text: str, base: Path) -> Path | None:
         return None
     candidate = os.path.abspath(os.path.join(base, os.path.expanduser(line)))
     is_path = line.startswith(("./", "../", "~/")) or (line.endswith(_TEXT_SUFFIXES) and len(line.split()) == 1)
-    is_file = ("/" in line or line.endswith(_TEXT_SUFFIXES)) and os.path.isfile(candidate)
+    is_file = ("/" in line or line.endswith(_TEXT_SUFFIXES)) and _is_read_like_a_file(candidate)
     return Path(candidate) if is_path or is_file else None
+
+
+def _is_read_like_a_file(path: str) -> bool:
+    """Whether it is a file, or a FIFO or device that would be taken for one and is refused."""
+    return os.path.isfile(path) or unusual_kind(path) not in (None, "a folder")

@@ -14,6 +14,7 @@ from grpo_core import __version__
 from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.schema import Recipe
+from grpo_core.regular_files import path_fault, shown
 
 __all__ = [
     "OF_A_RUN",
@@ -187,6 +188,8 @@ class LaunchPlan(_Part):
 
 def run_folder(path: Path) -> Path:
     """The run that `path`, its folder or one of its checkpoints, belongs to; raises `UsageError` for anything else."""
+    if fault := path_fault(str(path)):
+        raise UsageError(f"{shown(str(path))} can be no folder: {fault}", hint=_RUN_HINT)
     folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
     if (folder / PLAN_FILE).is_file():
         return folder

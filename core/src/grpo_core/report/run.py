@@ -5,6 +5,7 @@ An unreadable part costs that part; only a folder without a single step is an er
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def step_of(row: Row) -> int:
 
 def open_runs(paths: Sequence[Path]) -> tuple[RunFolder, ...]:
     """Open several runs, each once; raises as `open_run`."""
-    unique = list({path.resolve(): path for path in paths}.values())
+    unique = list({os.path.realpath(path): path for path in paths}.values())
     return tuple(open_run(path, name) for path, name in zip(unique, short_names(unique), strict=True))
 
 
@@ -91,7 +92,7 @@ def open_run(path: Path, name: str) -> RunFolder:
 def check_folder(path: Path) -> None:
     """Raise `UsageError` unless `path` looks like a run's folder."""
     hint = "Give the folder that `grpoctl train` printed."
-    if not path.exists():
+    if not os.path.exists(path):
         raise UsageError(f"there is no folder {path}", hint=hint)
     if not path.is_dir():
         raise UsageError(f"{path} is a file, not a run's folder", hint=f"Give its folder: {path.parent}")
@@ -103,7 +104,7 @@ def check_folder(path: Path) -> None:
 
 def short_names(paths: Sequence[Path]) -> list[str]:
     """The last part of each path, or as many of the last parts as tell them apart."""
-    parts = [path.resolve().parts for path in paths]
+    parts = [Path(os.path.realpath(path)).parts for path in paths]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-length:]) for part in parts]
         if len(set(names)) == len(names):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import UsageError
+from grpo_core.regular_files import path_fault, read_bytes, shown
 from grpo_core.report import sections
 from grpo_core.report.answers import Answer, Samples, clipped
 from grpo_core.report.charts import charts_json, lay_out
@@ -23,6 +24,8 @@ __all__ = ["BUDGET_BYTES", "make_page", "write_report"]
 BUDGET_BYTES = 2_500_000
 """Of texts of completions in the page, and again of probe answers; all runs together."""
 _MOST_NOTES = 20
+_MOST_BYTES = 2**30
+"""Of a file that is looked at for whether it is a report."""
 _MARK = b"GRPO run report"
 """What every report has in its page.html."""
 
@@ -33,6 +36,8 @@ def write_report(paths: Sequence[Path], output: Path) -> tuple[RunFolder, ...]:
     A report that is there is replaced, any other file is not. Raises `UsageError` where a path is no run with metrics,
     or the file cannot be written.
     """
+    if fault := path_fault(str(output)):
+        raise UsageError(f"--output {shown(str(output))} can be no file: {fault}")
     if output.is_dir():
         raise UsageError(f"{output} is a folder", hint=f"Name a file: --output {output / 'report.html'}")
     if output.exists() and not _is_report(output):
@@ -54,7 +59,7 @@ def write_report(paths: Sequence[Path], output: Path) -> tuple[RunFolder, ...]:
 
 def _is_report(path: Path) -> bool:
     try:
-        return _MARK in path.read_bytes()
+        return _MARK in read_bytes(path, most=_MOST_BYTES)
     except OSError:
         return False
 

@@ -6,6 +6,7 @@ is taken for the columns themselves.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -71,8 +72,8 @@ def _from_pair(text: str) -> dict[str, object]:
 
 
 def _from_file(text: str) -> dict[str, object]:
-    path = Path(text).expanduser()
-    if not path.is_file():
+    path = Path(os.path.expanduser(text))
+    if not os.path.exists(path):
         raise UsageError(
             f"--row {_cut(text)}: is neither JSON, nor column=value, nor a file that there is",
             hint='Write --row solution=42, --row \'{"solution": "42"}\' or --row rows.jsonl (its first row).',
