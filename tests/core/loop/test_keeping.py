@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grpo_core.errors import CheckpointError, RecipeError
-from grpo_core.loop.checkpoint import LoopState, checkpoints_of
+from grpo_core.loop.checkpoint import LoopState
 from grpo_core.loop.keeping import Keeper, best_of, check_best, is_better
 from grpo_core.loop.parts import Parts
+from grpo_core.recipe.folder import checkpoints_of
 from grpo_core.recipe.resolve import resolve
 from grpo_core.types import EvaluationReport
 from tests.core.recipe.fakes import fake_host, recipe_of

@@ -1,11 +1,12 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from grpo_core.errors import UsageError
-from grpo_core.loop.launch import processes_before
+from grpo_core.errors import CheckpointError, UsageError
+from grpo_core.loop.launch import check_state, processes_before
 from grpo_core.ranks.place import Processes
 from grpo_core.recipe.plan import LaunchPlan
 
@@ -41,3 +42,14 @@ def test_a_run_of_several_machines_must_be_told_how_to_go_on(tmp_path: Path) -> 
     with pytest.raises(UsageError, match="had 16 processes, 8 on each machine") as caught:
         processes_before(PLAN, _checkpoint(tmp_path, processes=16, per_machine=8))
     assert "--nproc-per-node N" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("position", [{}, {"start": None}, 3, None])
+def test_a_position_that_is_none_of_a_stream_is_an_error_of_the_checkpoint(tmp_path: Path, position: object) -> None:
+    class Stream:
+        def restore(self, data: Any) -> bool:
+            return bool(data["rows"]["start"]["position"] >= 0)
+
+    prepared: Any = SimpleNamespace(fingerprint="rows", feed=Stream())
+    with pytest.raises(CheckpointError, match=r"state\.json is damaged: its 'data' is no position in a streamed"):
+        check_state(_checkpoint(tmp_path, data={"rows": position}), prepared, allow_changes=False)

@@ -92,6 +92,8 @@ def _unusable_folder(layer: Layer, *, may_be_used: bool) -> list[Problem]:
 
 
 def _fault_of_folder(chosen: str, may_be_used: bool) -> str | None:
+    from grpo_core.loop.unstarted import refusal
+
     if not chosen.strip():
         return "is empty; name a folder, or leave it out for one in runs/"
     path = Path(os.path.expanduser(chosen))
@@ -106,7 +108,5 @@ def _fault_of_folder(chosen: str, may_be_used: bool) -> str | None:
         return f"'{chosen}' cannot be made: {there} is {unusual_kind(there) or 'a file'}; choose another --output"
     if not os.access(there, os.W_OK | os.X_OK):
         return f"'{chosen}' cannot be made: {there} is not yours to write in; choose another --output"
-    if not may_be_used and path.is_dir() and any(path.iterdir()):
-        advice = f"`grpoctl resume {chosen}` goes on with a run; for a new one choose another --output"
-        return f"'{chosen}' is not empty; {advice}"
-    return None
+    reason = None if may_be_used else refusal(path)
+    return None if reason is None else f"'{chosen}' {reason}"

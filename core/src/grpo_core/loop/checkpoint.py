@@ -1,7 +1,9 @@
 """Checkpoints of a run: written aside and renamed, so that a kill at any instant leaves the last one whole.
 
 RUN/checkpoints/step-000100/state.json      what the loop must know
+RUN/checkpoints/step-000100/plan.json       a copy of the run's, for when that is lost
 RUN/checkpoints/step-000100/trainer/        what the trainer backend wrote
+RUN/checkpoints/step-000100/SHA256SUMS      of all of these; `restore` reads them back
 RUN/final/  RUN/best/                       the model in Hugging Face layout
 """
 
@@ -14,22 +16,24 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+from pydantic import ConfigDict, Field
 from safetensors import SafetensorError
 
 from grpo_core.errors import CheckpointError
+from grpo_core.loop.checksums import write_sums
 from grpo_core.protocols import TrainerBackend
 from grpo_core.ranks.ranks import ALONE, Ranks
+from grpo_core.recipe.folder import STATE_FILE, checkpoints_of, step_of
+from grpo_core.recipe.plan import LaunchPlan
 
 __all__ = [
     "LoopState",
-    "checkpoints_of",
     "export_model",
     "forget_checkpoints",
     "good_checkpoint",
     "newest_checkpoint",
-    "read_state",
     "save_checkpoint",
 ]
 
@@ -38,32 +42,34 @@ logger = logging.getLogger("grpo_core")
 _PREFIX = "step-"
 _ASIDE = ".partial-"
 
+Steps = Annotated[int, Field(ge=0, le=10**9)]
+"""Steps or updates."""
+Some = Annotated[int, Field(ge=0, le=2**16)]
+"""Threads or processes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopState:
     """What the loop itself remembers between steps; all else is a function of seed and step."""
 
-    step: int
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+
+    step: Steps
     """Steps done."""
-    version: int
+    version: Steps
     """Optimiser updates done."""
-    zero_reward_steps: int
+    zero_reward_steps: Steps
     """Steps in a row with no reward at all."""
     fingerprint: str
     """Of the data it was trained on."""
     data: dict[str, Any] = field(default_factory=dict)
     """The positions of streamed datasets."""
-    threads: int = 0
+    threads: Some = 0
     """With how many threads a process computes; 0: not known."""
-    processes: int = 0
+    processes: Some = 0
     """How many processes train; 0: not known."""
-    per_machine: int = 0
+    per_machine: Some = 0
     """How many of them on each machine; 0: not known."""
-
-
-def checkpoints_of(run_dir: Path) -> list[Path]:
-    """Complete checkpoints, oldest first."""
-    return sorted((run_dir / "checkpoints").glob(f"{_PREFIX}*"))
 
 
 def newest_checkpoint(run_dir: Path) -> Path | None:
@@ -79,19 +85,22 @@ def save_checkpoint(
     *,
     keep: int | None,
     good_step: int = 0,
+    plan: LaunchPlan | None = None,
     ranks: Ranks = ALONE,
 ) -> Path:
-    """Write a checkpoint of `state` and the trainer; then remove the oldest ones beyond `keep`, except the newest of
-    those up to `good_step`."""
+    """Write a checkpoint of `state` and the trainer, with a copy of `plan`; then remove the oldest ones beyond `keep`,
+    except the newest of those up to `good_step`."""
 
     def write(folder: Path) -> None:
         trainer.save(folder / "trainer")
         if ranks.is_first:
-            (folder / "state.json").write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+            (folder / STATE_FILE).write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+            if plan is not None:
+                plan.write(folder)
 
     target = run_dir / "checkpoints" / f"{_PREFIX}{state.step:06d}"
     with ranks.stage("checkpoint"):
-        _write_aside(target, write, ranks, inner="trainer")
+        _write_aside(target, write, ranks, inner="trainer", finish=write_sums)
     if keep and ranks.is_first:
         _remove_old(run_dir, keep, good_step)
     return target
@@ -108,11 +117,6 @@ def forget_checkpoints(run_dir: Path, step: int) -> None:
     for later in checkpoints_of(run_dir):
         if step_of(later) > step:
             _remove(later)
-
-
-def step_of(checkpoint: Path) -> int:
-    """The step that a checkpoint's name says."""
-    return int(checkpoint.name.removeprefix(_PREFIX))
 
 
 def _remove_old(run_dir: Path, keep: int, good_step: int) -> None:
@@ -145,20 +149,16 @@ def export_model(target: Path, trainer: TrainerBackend, files: Mapping[str, str]
     return target
 
 
-def read_state(checkpoint: Path) -> LoopState:
-    """The loop's part of a checkpoint."""
-    path = checkpoint / "state.json"
-    try:
-        return LoopState(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise CheckpointError(
-            f"{path} is not the state of a checkpoint: {error}", hint="remove that folder and resume from an older one"
-        ) from error
-
-
-def _write_aside(target: Path, write: Callable[[Path], None], ranks: Ranks, *, inner: str = "") -> None:
+def _write_aside(
+    target: Path,
+    write: Callable[[Path], None],
+    ranks: Ranks,
+    *,
+    inner: str = "",
+    finish: Callable[[Path], None] = lambda folder: None,
+) -> None:
     """Let `write` fill a folder beside `target` (and the folder `inner` in it), on all ranks together; then rank 0
-    brings it to the disk and renames it into place.
+    lets `finish` see what all of them wrote, brings it to the disk and renames it into place.
 
     Raises `CheckpointError` on every rank when one of them cannot write, and frees what was written.
     """
@@ -169,6 +169,7 @@ def _write_aside(target: Path, write: Callable[[Path], None], ranks: Ranks, *, i
         (aside / inner).mkdir(parents=True)
 
     def end() -> None:
+        finish(aside)
         _sync_tree(aside)
         if target.exists():
             shutil.rmtree(target)

@@ -54,6 +54,7 @@ class Keeper:
                 parts.trainer,
                 keep=self._run.save_total_limit,
                 good_step=good_step,
+                plan=parts.plan,
                 ranks=parts.ranks,
             )
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
-from grpo_core.loop.checkpoint import LoopState, newest_checkpoint, read_state
+from grpo_core.loop.checkpoint import newest_checkpoint
 from grpo_core.loop.evaluate import evaluate
+from grpo_core.loop.lock import RunLock, hold
 from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
+from grpo_core.loop.restore import read_state, restore
 from grpo_core.loop.train import train
+from grpo_core.loop.unstarted import holds_unstarted_run, refusal
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
 from grpo_core.ranks.room import require_devices, require_memory
 from grpo_core.recipe.code import bring_in_code
+from grpo_core.recipe.folder import STATE_FILE, checkpoints_of, is_checkpoint
 from grpo_core.recipe.memory import estimate_memory, shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, PlannedComponent, require_unfinished, run_folder
@@ -38,6 +44,8 @@ __all__ = [
     "resume",
     "start",
 ]
+
+logger = logging.getLogger("grpo_core")
 
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
@@ -57,17 +65,18 @@ def launch(
         require_memory(here, training_bytes(plan, prepared, here))
     if dry_run:
         return 0
-    run_dir = create_run_dir(plan)
     if processes is not None:
         several = {"processes": processes.per_node * processes.nodes, "per_machine": processes.per_node}
         plan = plan.model_copy(update=several)
-    write_plan(plan, run_dir)
-    print(f"run folder: {run_dir}", flush=True)
-    if plan_only:
-        return 0
-    if processes is not None:
-        return start(processes, [str(run_dir)])
-    return exit_code(train(plan, run_dir, prepared, None))
+    with take_run_dir(plan) as (run_dir, lock):
+        write_plan(plan, run_dir)
+        print(f"run folder: {run_dir}", flush=True)
+        if plan_only:
+            return 0
+        if processes is not None:
+            with lock.handed_over():
+                return start(processes, [str(run_dir)])
+        return exit_code(train(plan, run_dir, prepared, None, lock=lock))
 
 
 def resume(
@@ -83,25 +92,26 @@ def resume(
     `processes` None: as many as before, with `oversubscribe` although they do not fit. `change` makes the plan it
     goes on by of the one it began with; None: the same.
     """
-    plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
-    processes = processes or replace(processes_before(plan, checkpoint), oversubscribe=oversubscribe)
-    if processes.several:
-        require_devices(processes)
-    plan = change(plan) if change else plan
-    bring_in_code(plan, plan.origins if change else {}, otherwise=OF_A_RUN)
-    prepared = prepare(plan, run_dir=run_dir)
-    if checkpoint is not None:
-        check_state(checkpoint, prepared, allow_changes=allow_changes)
-    for leftover in run_dir.rglob(".partial-*"):
-        shutil.rmtree(leftover)
-    announce(plan, prepared, processes)
-    if processes.several:
+    with hold(run_folder(path)) as lock:
+        plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
+        processes = processes or replace(processes_before(plan, checkpoint), oversubscribe=oversubscribe)
+        if processes.several:
+            require_devices(processes)
+        plan = change(plan) if change else plan
+        bring_in_code(plan, plan.origins if change else {}, otherwise=OF_A_RUN)
+        prepared = prepare(plan, run_dir=run_dir)
+        if checkpoint is not None:
+            check_state(checkpoint, prepared, allow_changes=allow_changes)
+        for leftover in run_dir.rglob(".partial-*"):
+            shutil.rmtree(leftover)
+        announce(plan, prepared, processes)
+        if not processes.several:
+            return exit_code(train(plan, run_dir, prepared, checkpoint, lock=lock))
         require_memory(processes, training_bytes(plan, prepared, processes))
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory() as scratch, lock.handed_over():
             plan.write(Path(scratch))
             arguments = [str(path), "--plan", scratch, *(["--allow-changes"] if allow_changes else [])]
             return start(processes, arguments)
-    return exit_code(train(plan, run_dir, prepared, checkpoint))
 
 
 def join(processes: Processes) -> int:
@@ -118,12 +128,17 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
 
 
 def open_run(path: Path, *, allow_changes: bool) -> tuple[LaunchPlan, Path, Path | None]:
-    """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from."""
+    """The plan of the run that `path` is, or is a checkpoint of; its folder; and where it goes on from. Who calls it
+    holds the folder."""
     run_dir, checkpoint = run_folder(path), checkpoint_in(path)
     require_unfinished(run_dir)
     plan = LaunchPlan.read(run_dir)
     if not allow_changes:
         check_versions(plan)
+    if checkpoint is not None:
+        read_state(checkpoint)
+    for stranger in strangers_in(run_dir):
+        logger.warning("%s is no checkpoint: its name or kind is another; it is left alone", stranger)
     return plan, run_dir, checkpoint
 
 
@@ -132,22 +147,21 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
 
     Without a run, a plan that holds no rows out is evaluated on all of its dataset.
     """
+    checkpoint = None if run is None else checkpoint_in(run)
+    if run is not None and checkpoint is None:
+        raise CheckpointError(f"{run} has no checkpoint yet", hint="evaluate its model with --model")
+    state = None if checkpoint is None else read_state(checkpoint, command="eval")
     bring_in_code(plan, plan.origins, otherwise=None if run is None else OF_A_RUN, to=sys.stderr)
     prepared = prepare(plan)
     print_warnings(prepared)
     prompts = prepared.evaluation
     if not prompts and (run is not None or prepared.feed.rows is None):
         raise DataError(f"{run or 'a stream'} has no evaluation rows", hint="name some with --eval-dataset")
-    checkpoint = None if run is None else checkpoint_in(run)
-    if run is not None and checkpoint is None:
-        raise CheckpointError(f"{run} has no checkpoint yet", hint="evaluate its model with --model")
     with tempfile.TemporaryDirectory() as scratch, open_parts(plan, Path(scratch), prepared) as parts:
-        state = LoopState(step=0, version=0, zero_reward_steps=0, fingerprint=prepared.fingerprint)
         if checkpoint is not None:
-            state = read_state(checkpoint)
-            parts.trainer.restore(checkpoint / "trainer")
-        parts.weights.to(state.version)
-        return evaluate(parts, prompts or prepared.train, step=state.step)
+            restore(checkpoint, parts.trainer, command="eval")
+        parts.weights.to(state.version if state else 0)
+        return evaluate(parts, prompts or prepared.train, step=state.step if state else 0)
 
 
 def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) -> None:
@@ -189,20 +203,29 @@ def print_warnings(prepared: Prepared) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def create_run_dir(plan: LaunchPlan) -> Path:
-    """The run's folder, made; refuses one that has something in it."""
+@contextmanager
+def take_run_dir(plan: LaunchPlan) -> Iterator[tuple[Path, RunLock]]:
+    """The run's folder, made or taken over, and held; refuses one that has something in it."""
     chosen = plan.recipe.run.directory
     path = Path(chosen).expanduser() if chosen else Path("runs") / time.strftime("%Y%m%d-%H%M%S")
-    if path.exists() and any(path.iterdir()):
-        raise UsageError(
-            f"{path} is not empty",
-            hint=f"`grpoctl resume {path}` goes on with a run; for a new one choose another --output",
-        )
+    require_vacant(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be made: {error.strerror}", hint="choose another --output") from error
-    return path
+    with hold(path) as lock:
+        require_vacant(path)  # another run may have begun there meanwhile
+        if holds_unstarted_run(path):
+            print(f"the run in {path} made no step: this one begins in its place", flush=True)
+        yield path, lock
+
+
+def require_vacant(path: Path) -> None:
+    """Raise `UsageError` for a folder in which no new run may begin."""
+    reason = refusal(path)
+    if reason is not None:
+        what, _, hint = reason.partition("; ")
+        raise UsageError(f"{path} {what}", hint=hint)
 
 
 def write_plan(plan: LaunchPlan, run_dir: Path) -> None:
@@ -222,7 +245,14 @@ def exit_code(outcome: RunOutcome) -> int:
 
 def checkpoint_in(path: Path) -> Path | None:
     """The checkpoint that `path` is, or the newest one of the run that it is; None: the run has none yet."""
-    return path if (path / "state.json").is_file() else newest_checkpoint(path)
+    return path if is_checkpoint(path) else newest_checkpoint(path)
+
+
+def strangers_in(run_dir: Path) -> list[Path]:
+    """What lies among the checkpoints of a run and is none."""
+    folder, known = run_dir / "checkpoints", checkpoints_of(run_dir)
+    there = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in there if path not in known and not path.name.startswith("."))
 
 
 def processes_before(plan: LaunchPlan, checkpoint: Path | None) -> Processes:
@@ -245,7 +275,13 @@ def processes_before(plan: LaunchPlan, checkpoint: Path | None) -> Processes:
 def check_state(checkpoint: Path, prepared: Prepared, *, allow_changes: bool) -> None:
     """Refuse other data than the checkpoint was trained on."""
     state = read_state(checkpoint)
-    is_same = state.fingerprint == prepared.fingerprint and prepared.feed.restore(state.data)
+    try:
+        is_same = state.fingerprint == prepared.fingerprint and prepared.feed.restore(state.data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{checkpoint / STATE_FILE} is damaged: its 'data' is no position in a streamed dataset",
+            hint="go on from an older checkpoint: grpoctl resume RUN/checkpoints/step-…",
+        ) from error
     if not is_same and not allow_changes:
         raise DataError(
             "the dataset is not the one this run was trained on: its rows changed",

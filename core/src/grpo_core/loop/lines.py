@@ -7,40 +7,58 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 __all__ = ["LineFile", "encode"]
 
 
 class LineFile:
-    """A file that lines are added to. Those that cannot be written wait, and go in front of the next one."""
+    """A file that lines are added to. Those that cannot be written wait, and go in front of the next one; if somebody
+    removes the file, all of them are written again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._waiting: list[str] = []
+        self._lines: list[bytes] = []
+        self._written = 0
         self.problem: OSError | None = None
         """Why lines are waiting; None when none are."""
 
     @property
+    def lines(self) -> Sequence[bytes]:
+        """All lines, those that wait included."""
+        return self._lines
+
+    @property
     def waiting(self) -> int:
         """Lines that are not on the disk yet."""
-        return len(self._waiting)
+        return len(self._lines) - self._written
+
+    def begin(self, lines: Iterable[bytes]) -> None:
+        """Replace the file by one with these lines; the one before stays whole until this one is."""
+        self._lines = list(lines)
+        aside = self._path.with_suffix(".partial")
+        aside.write_bytes(b"".join(self._lines))
+        aside.replace(self._path)
+        self._written = len(self._lines)
 
     def add(self, line: str) -> None:
         """Append a line, newline included, after those that wait; afterwards `problem` says whether they all do."""
-        self._waiting.append(line)
+        self._lines.append(encode(line))
         self.flush()
 
     def flush(self) -> None:
         """Try to write what waits."""
-        if not self._waiting:
+        if not self._path.exists():
+            self._written = 0
+        if not self.waiting:
             return
         try:
-            _append(self._path, encode("".join(self._waiting)))
+            _append(self._path, b"".join(self._lines[self._written :]))
         except OSError as error:
             self.problem = error
         else:
-            self._waiting, self.problem = [], None
+            self._written, self.problem = len(self._lines), None
 
 
 def encode(text: str) -> bytes:

@@ -3,7 +3,8 @@ probes/step-000012.jsonl, one line an answer to a probe prompt.
 
 All are cut back to the checkpoint when a run is resumed, so every step stands in them once. A disk that is full does
 not end the run: lines of metrics wait until there is room, completions and probes of such a step are lost, and both are
-said.
+said. Nor does a folder that somebody removes meanwhile: what is known of it is written again, and the run's error is
+what is missing.
 """
 
 from __future__ import annotations
@@ -11,78 +12,139 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from grpo_core.errors import CheckpointError
+from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.loop.lines import LineFile, encode
+from grpo_core.loop.lock import RunLock
+from grpo_core.recipe.folder import PLAN_FILE, step_files_in
 from grpo_core.recipe.plan import LaunchPlan
+from grpo_core.report.lines import Line, lines_of
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
 __all__ = ["NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
 
 logger = logging.getLogger("grpo_core")
 
+METRICS_FILE = "metrics.jsonl"
+_MOST_TOLD = 5
+
 
 class Records:
     """Appends to the files of a run. Before the first step a folder that cannot be written is a `CheckpointError`."""
 
-    def __init__(self, run_dir: Path) -> None:
-        self._metrics = run_dir / "metrics.jsonl"
+    def __init__(self, run_dir: Path, lock: RunLock | None = None) -> None:
+        """`lock` tells when the folder is no more what it was; None: nobody looks."""
+        self._run_dir, self._lock = run_dir, lock
+        self._metrics = run_dir / METRICS_FILE
         self._lines = LineFile(self._metrics)
         self._completions = run_dir / "completions"
         self._probes = run_dir / "probes"
+        self._plan: LaunchPlan | None = None
+        self._last_step = 0
+        self._lost: str | None = None
         self._warned: set[str] = set()
         with _writing(run_dir):
-            for folder in (self._completions, self._probes):
-                folder.mkdir(parents=True, exist_ok=True)
-            self._metrics.touch()
+            self._make()
 
     def write_plan(self, plan: LaunchPlan) -> None:
         """Write plan.json: what the run follows from here on."""
-        with _writing(self._metrics.parent):
-            plan.write(self._metrics.parent)
+        self._plan = plan
+        with _writing(self._run_dir):
+            plan.write(self._run_dir)
 
     def cut_back(self, step: int) -> None:
-        """Forget everything after `step`, lines that a kill left half written included."""
-        with _writing(self._metrics.parent):
-            self._cut_back(step)
-
-    def _cut_back(self, step: int) -> None:
-        kept = [line for line in read_metrics(self._metrics) if isinstance(line["step"], int) and line["step"] <= step]
-        aside = self._metrics.with_suffix(".partial")
-        aside.write_bytes(encode("".join(map(_line, kept))))
-        aside.replace(self._metrics)
-        for path in [*self._completions.glob("step-*.jsonl"), *self._probes.glob("step-*.jsonl")]:
-            if int(path.stem.removeprefix("step-")) > step:
-                path.unlink()
+        """Forget everything after `step`, and what a kill left half written. Lines that are damaged otherwise go to
+        metrics.damaged, and that is said."""
+        with _writing(self._run_dir):
+            good, damaged = _read(self._metrics)
+            if damaged:
+                with self._metrics.with_suffix(".damaged").open("ab") as file:
+                    file.writelines(line.data for line in damaged)
+                logger.warning("%s; kept apart in %s", _complaint(self._metrics, damaged), file.name)
+            self._lines.begin(line.data for line in good if _step(line) <= step)
+            for folder in (self._completions, self._probes):
+                later = [path for at, path in step_files_in(folder).items() if at > step]
+                for path in [*later, *folder.glob("*.partial")]:
+                    path.unlink()
 
     def write_step(self, report: StepReport) -> None:
         """Record a step: its completions first, so that a step in metrics.jsonl has them."""
+        self._look()
         self._write(self._completions / f"step-{report.step:06d}.jsonl", completion_rows(report))
         evaluation = dict(report.evaluation.metrics) if report.evaluation else {}
         self._append({"step": report.step, **report.metrics, **evaluation})
+        self._last_step = report.step
 
     def write_evaluation(self, report: EvaluationReport) -> None:
         """Record an evaluation made before the first step."""
+        self._look()
         self._append({"step": report.step, **report.metrics})
 
     def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
         """Record the answers to the probe prompts after a step; 0: before the first."""
-        self._write(self._probes / f"step-{step:06d}.jsonl", rows)
+        made = list(rows)
+        self._look()
+        self._write(self._probes / f"step-{step:06d}.jsonl", made)
 
     def rows(self) -> list[dict[str, object]]:
         """The lines of metrics.jsonl."""
-        return read_metrics(self._metrics)
+        return [json.loads(line) for line in self._lines.lines]
 
     def finish(self) -> None:
-        """Write what waits; raises `CheckpointError` when there is still no room for it."""
+        """Write what waits; raises `CheckpointError` when there is still no room for it, or the folder was lost on the
+        way."""
+        self._look()
         self._lines.flush()
         if self._lines.problem is not None:
             raise CheckpointError(
                 f"{self._metrics} lacks the last {self._lines.waiting} lines: {_reason(self._lines.problem)}",
                 hint="free disk space before the next run",
             )
+        if self._lost is not None:
+            raise CheckpointError(
+                f"{self._run_dir} {self._lost}: it lacks the completions, probes and checkpoints from before that; "
+                f"{PLAN_FILE}, {METRICS_FILE} and all that came later are there",
+                hint="bring the rest back from where the folder was moved to, if it was",
+            )
+
+    def _look(self) -> None:
+        """Notice that the folder was removed, moved or replaced, and make it anew as far as it is known. Raises
+        `CheckpointError` when it is another run's now."""
+        if self._lock is None or self._lock.is_held():
+            return
+        own, there = self._plan and self._plan.text(), _text(self._run_dir / PLAN_FILE)
+        if there not in (None, own):
+            raise self._replaced("has another run in it")
+        try:
+            self._make()
+            self._lock.take_again()
+            if self._plan is not None:
+                self._plan.write(self._run_dir)
+            self._lines.begin(self._lines.lines)
+        except UsageError as error:
+            raise self._replaced(error.message) from error
+        except OSError as error:
+            self._warn("folder", f"{self._run_dir} is gone and cannot be made anew", "nothing is written", error)
+            return
+        if there is not None:
+            logger.warning("somebody removed the lock of %s: it is taken again", self._run_dir)
+        elif self._lost is None:
+            self._lost = f"was removed or moved while the run went on, after step {self._last_step}"
+            logger.warning("%s %s: the run goes on, in a folder made anew", self._run_dir, self._lost)
+
+    def _replaced(self, how: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self._run_dir} was replaced while the run went on, after step {self._last_step}: {how}",
+            hint="what this run wrote is where its folder was moved to, if it was; `grpoctl resume` goes on there",
+        )
+
+    def _make(self) -> None:
+        for folder in (self._completions, self._probes):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._metrics.touch()
 
     def _append(self, row: Mapping[str, object]) -> None:
         self._lines.add(_line(row))
@@ -91,11 +153,13 @@ class Records:
 
     def _write(self, path: Path, rows: Iterable[Mapping[str, object]]) -> None:
         data = encode("".join(map(_line, rows)))
+        aside = path.with_suffix(".partial")
         try:
-            path.write_bytes(data)
+            aside.write_bytes(data)
+            aside.replace(path)
         except OSError as error:
             with contextlib.suppress(OSError):
-                path.unlink()
+                aside.unlink()
             self._warn(path.parent.name, f"{path} cannot be written", "files like it are lost", error)
 
     def _warn(self, what: str, problem: str, consequence: str, error: OSError) -> None:
@@ -134,16 +198,40 @@ class NoRecords:
 
 
 def read_metrics(path: Path) -> list[dict[str, object]]:
-    """All whole lines of a metrics.jsonl; none when there is no such file."""
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break  # a line that a kill cut off is the last one
-    return rows
+    """All good lines of a metrics.jsonl, each step once; none when there is no such file. Damaged ones are said, but
+    for a last one that a kill cut off."""
+    good, damaged = _read(path)
+    if damaged:
+        logger.warning("%s; they are left out", _complaint(path, damaged))
+    return [line.row for line in good if line.row is not None]
+
+
+def _read(path: Path) -> tuple[list[Line], list[Line]]:
+    """Good lines, and those that are damaged; of a step that is there twice the later line counts."""
+    by_step: dict[int, Line] = {}
+    damaged = []
+    for line in lines_of(path) if path.exists() else ():
+        if line.row is None:
+            damaged += [] if line.is_cut else [line]
+        elif (step := _step(line)) < 0:
+            damaged.append(replace(line, problem=" has no step"))
+        else:
+            if step in by_step:
+                damaged.append(replace(by_step.pop(step), problem=f" is of step {step}, which comes again"))
+            by_step[step] = replace(line, data=line.data.removesuffix(b"\n") + b"\n")
+    return list(by_step.values()), damaged
+
+
+def _step(line: Line) -> int:
+    """The step of a line; -1: it has none."""
+    step = None if line.row is None else line.row.get("step")
+    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else -1
+
+
+def _complaint(path: Path, damaged: Sequence[Line]) -> str:
+    told = ", ".join(f"line {line.number}{line.problem}" for line in damaged[:_MOST_TOLD])
+    more = f" and {len(damaged) - _MOST_TOLD} more" if len(damaged) > _MOST_TOLD else ""
+    return f"{path} is damaged: {told}{more}"
 
 
 def evaluations_of(rows: Iterable[Mapping[str, object]]) -> list[EvaluationReport]:
@@ -200,6 +288,14 @@ def _writing(run_dir: Path) -> Iterator[None]:
         raise CheckpointError(
             f"{run_dir} cannot be written: {_reason(error)}", hint="free disk space, or make the folder writable"
         ) from error
+
+
+def _text(path: Path) -> str | None:
+    """Of a file; None: it is not there, or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _reason(error: OSError) -> str:

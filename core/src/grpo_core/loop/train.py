@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grpo_core.errors import GrpoError
-from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint, read_state
+from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint
 from grpo_core.loop.closing import close_with_report
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_gap_of
 from grpo_core.loop.interrupt import Interrupt, catch_interrupt
 from grpo_core.loop.keeping import Keeper, check_best
+from grpo_core.loop.lock import RunLock
 from grpo_core.loop.parts import Parts, open_parts
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import NoRecords, Records, evaluations_of
+from grpo_core.loop.restore import read_state, restore
 from grpo_core.loop.step import run_step
 from grpo_core.loop.threads import settle_threads
 from grpo_core.observe.trackers import add_trackers
@@ -50,10 +52,17 @@ class Progress:
 
 
 def train(
-    plan: LaunchPlan, run_dir: Path, prepared: Prepared, checkpoint: Path | None, ranks: Ranks = ALONE
+    plan: LaunchPlan,
+    run_dir: Path,
+    prepared: Prepared,
+    checkpoint: Path | None,
+    ranks: Ranks = ALONE,
+    *,
+    lock: RunLock | None = None,
 ) -> RunOutcome:
-    """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end."""
-    records = Records(run_dir) if ranks.is_first else NoRecords()
+    """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end. `lock` is the
+    folder's, on rank 0."""
+    records = Records(run_dir, lock) if ranks.is_first else NoRecords()
     progress = start(prepared, checkpoint)
     state = settle_threads(progress.state, processes=ranks.world_size)
     progress.state = replace(state, per_machine=ranks.local_world_size)
@@ -62,7 +71,7 @@ def train(
         try:
             with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
                 if checkpoint is not None:
-                    parts.trainer.restore(checkpoint / "trainer")
+                    restore(checkpoint, parts.trainer, ranks)
                 take_up(parts, progress, records, checkpoint)
                 evaluate_first(parts, progress, records)
                 if progress.state.step == 0:

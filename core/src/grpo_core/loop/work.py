@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 
 from grpo_core.errors import DataError
 from grpo_core.loop.launch import check_state, exit_code, open_run
+from grpo_core.loop.lock import RunLock, hold
 from grpo_core.loop.prepare import prepare
 from grpo_core.loop.train import train
 from grpo_core.machine import available_cores
@@ -23,11 +25,15 @@ __all__ = ["work"]
 def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, allow_changes: bool = False) -> int:
     """Take part in the run in folder `path`, which begins, or goes on from its newest checkpoint; gives the exit code.
 
-    `place` says which process this is; None: the only one. Only rank 0 looks for the plan, in `plan_folder` where the
-    run is to follow another one than it did.
+    `place` says which process this is; None: the only one. Only rank 0 holds the folder, and looks for the plan: in
+    `plan_folder` where the run is to follow another one than it did.
     """
+    held = ExitStack()
+    lock: RunLock | None = None
 
     def opening() -> Opening:
+        nonlocal lock
+        lock = held.enter_context(hold(run_folder(path)))
         plan, run_dir, checkpoint = open_run(path, allow_changes=allow_changes)
         plan = LaunchPlan.read(plan_folder) if plan_folder else plan
         return Opening(
@@ -37,7 +43,7 @@ def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, al
             plan=plan.model_dump_json(),
         )
 
-    with open_ranks(place, opening) as (ranks, opened):
+    with held, open_ranks(place, opening) as (ranks, opened):
         share_cores(ranks.local_world_size)
         plan = LaunchPlan.model_validate_json(opened.plan)
         run_dir = run_folder(path) if ranks.is_first else Path(opened.run)
@@ -47,7 +53,7 @@ def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, al
             check_rows(ranks.gather(prepared.fingerprint))
             if checkpoint is not None:
                 check_state(checkpoint, prepared, allow_changes=allow_changes)
-        return exit_code(train(plan, run_dir, prepared, checkpoint, ranks))
+        return exit_code(train(plan, run_dir, prepared, checkpoint, ranks, lock=lock))
 
 
 def share_cores(processes: int) -> None:

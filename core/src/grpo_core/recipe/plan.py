@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from grpo_core import __version__
 from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.plugins.specs import Scope
+from grpo_core.recipe.folder import PLAN_FILE, STATE_FILE, checkpoints_of, is_checkpoint
 from grpo_core.recipe.schema import Recipe
 from grpo_core.regular_files import path_fault, shown
 
 __all__ = [
     "OF_A_RUN",
-    "PLAN_FILE",
     "BatchPlan",
     "LaunchPlan",
     "PlannedComponent",
@@ -29,7 +30,8 @@ __all__ = [
     "run_folder",
 ]
 
-PLAN_FILE = "plan.json"
+logger = logging.getLogger("grpo_core")
+
 OF_A_RUN = f"the run's {PLAN_FILE}"
 """Who set what a run that there is was started with."""
 
@@ -164,16 +166,34 @@ class LaunchPlan(_Part):
     per_machine: int = 1
     """Of these on each machine."""
 
+    def text(self) -> str:
+        """What stands in plan.json."""
+        return self.model_dump_json(indent=2) + "\n"
+
     def write(self, run_dir: Path) -> None:
         """Write plan.json into the run's folder; the one before stays whole until this one is."""
         aside = (run_dir / PLAN_FILE).with_suffix(".partial")
-        aside.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        aside.write_text(self.text(), encoding="utf-8")
         aside.replace(run_dir / PLAN_FILE)
 
     @classmethod
     def read(cls, run_dir: Path) -> LaunchPlan:
-        """Read the plan of a run; raises `CheckpointError` when there is none, or one of another core."""
-        file = run_dir / PLAN_FILE
+        """Read the plan of a run. Where plan.json is missing or damaged, the copy in the newest checkpoint that has a
+        readable one is taken, with a warning; raises `CheckpointError` when there is none, or one of another core."""
+        try:
+            return cls._read(run_dir / PLAN_FILE)
+        except CheckpointError as error:
+            for checkpoint in reversed(checkpoints_of(run_dir)):
+                try:
+                    plan = cls._read(checkpoint / PLAN_FILE)
+                except CheckpointError:
+                    continue
+                logger.warning("%s; its copy in %s is taken", error.message, checkpoint)
+                return plan
+            raise
+
+    @classmethod
+    def _read(cls, file: Path) -> LaunchPlan:
         try:
             return cls.model_validate_json(file.read_text(encoding="utf-8"))
         except OSError as error:
@@ -182,7 +202,8 @@ class LaunchPlan(_Part):
         except (UnicodeDecodeError, ValidationError):
             raise CheckpointError(
                 f"{file} is no plan that grpo-core {__version__} understands",
-                hint="It may be damaged, or made by another version of grpo-core.",
+                hint="It may be damaged, or made by another version of grpo-core. The run's own command with "
+                f"--plan-only and another --output writes a {PLAN_FILE} that can be copied here.",
             ) from None
 
 
@@ -190,8 +211,8 @@ def run_folder(path: Path) -> Path:
     """The run that `path`, its folder or one of its checkpoints, belongs to; raises `UsageError` for anything else."""
     if fault := path_fault(str(path)):
         raise UsageError(f"{shown(str(path))} can be no folder: {fault}", hint=_RUN_HINT)
-    folder = path.resolve().parent.parent if (path / "state.json").is_file() else path
-    if (folder / PLAN_FILE).is_file():
+    folder = path.resolve().parent.parent if is_checkpoint(path) else path
+    if any((each / PLAN_FILE).is_file() for each in (folder, *checkpoints_of(folder))):
         return folder
     if not path.exists():
         raise UsageError(f"there is no folder {path}", hint=_RUN_HINT)
@@ -201,7 +222,7 @@ def run_folder(path: Path) -> Path:
             hint=f"name a model by --model: grpoctl eval --model {path} --dataset …, or grpoctl train --model {path} …",
         )
     raise UsageError(
-        f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no state.json)", hint=_RUN_HINT
+        f"{path} is neither a run's folder (it has no {PLAN_FILE}) nor a checkpoint (no {STATE_FILE})", hint=_RUN_HINT
     )
 
 

@@ -6,19 +6,18 @@ An unreadable part costs that part; only a folder without a single step is an er
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core.errors import CheckpointError, UsageError
-from grpo_core.recipe.plan import PLAN_FILE, LaunchPlan
+from grpo_core.recipe.folder import PLAN_FILE, is_checkpoint, step_files_in
+from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.report.lines import Row, read_lines
 
 __all__ = ["RunFolder", "StepFile", "open_run", "open_runs"]
 
 METRICS_FILE = "metrics.jsonl"
-_STEP_FILE = re.compile(r"step-(\d+)\.jsonl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def check_folder(path: Path) -> None:
         raise UsageError(f"there is no folder {path}", hint=hint)
     if not path.is_dir():
         raise UsageError(f"{path} is a file, not a run's folder", hint=f"Give its folder: {path.parent}")
-    if (path / "state.json").is_file():
+    if is_checkpoint(path):
         raise UsageError(f"{path} is a checkpoint", hint=f"Give the folder of its run: {path.resolve().parents[1]}")
     if not (path / PLAN_FILE).exists() and not (path / METRICS_FILE).exists():
         raise UsageError(f"{path} is no run's folder: it has neither {PLAN_FILE} nor {METRICS_FILE}", hint=hint)
@@ -136,9 +135,4 @@ def _read_plan(path: Path, notes: list[str]) -> LaunchPlan | None:
 
 
 def _step_files(folder: Path) -> tuple[StepFile, ...]:
-    found = []
-    for path in sorted(folder.glob("step-*.jsonl")) if folder.is_dir() else ():
-        name = _STEP_FILE.fullmatch(path.name)
-        if name is not None:
-            found.append(StepFile(step=int(name[1]), path=path))
-    return tuple(sorted(found, key=lambda file: file.step))
+    return tuple(StepFile(step=step, path=path) for step, path in step_files_in(folder).items())

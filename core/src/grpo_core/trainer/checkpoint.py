@@ -72,6 +72,8 @@ def read_progress(directory: Path, *, precision: str) -> Progress:
                 hint="resume with the trainer that the run began with, or start a new run from its exported model",
             )
         progress = Progress(**found)
+        if type(progress.updates) is not int or progress.updates < 0:
+            raise ValueError(f"updates is {progress.updates!r}, not a whole number from 0")
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}", hint=_HINT) from error
     if progress.precision != precision:

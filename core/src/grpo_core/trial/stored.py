@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import DataError, UsageError
+from grpo_core.recipe.folder import step_files_in
 from grpo_core.trial.scoring import make_group
 from grpo_core.types import FinishReason, Message, RolloutGroup, Sample
 
@@ -64,7 +65,7 @@ def step_files(run_dir: Path, steps: Sequence[int] = ()) -> dict[int, Path]:
 
     Raises `UsageError` for a folder without completions, and for a step that was not recorded.
     """
-    files = {int(path.stem.removeprefix("step-")): path for path in sorted(run_dir.glob("completions/step-*.jsonl"))}
+    files = step_files_in(run_dir / "completions")
     if not files:
         raise UsageError(f"{run_dir} has no recorded completions", hint="Name the folder of a run that made a step.")
     for step in steps:

@@ -115,6 +115,9 @@ def read_progress(directory: Path, now: Progress) -> Progress:
                 hint="resume with the trainer that the run began with, or start a new run from its exported model",
             )
         progress = Progress(**found)
+        for name, number, least in (("updates", progress.updates, 0), ("world_size", progress.world_size, 1)):
+            if type(number) is not int or number < least:
+                raise ValueError(f"{name} is {number!r}, not a whole number from {least}")
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}", hint=_HINT) from error
     _require_same(path, progress, now)
