@@ -251,7 +251,7 @@ def test_another_run_in_its_place_is_not_touched(tmp_path: Path) -> None:
         (run / "plan.json").unlink()
         with (
             hold(run),
-            pytest.raises(CheckpointError, match="was replaced .* is being written by process") as caught,
+            pytest.raises(CheckpointError, match=r"was replaced .* is being written by process") as caught,
         ):
             records.write_step(step_report(3))
     assert "what this run wrote is where its folder was moved to" in str(caught.value.hint)

@@ -90,7 +90,7 @@ def test_many_faults_are_counted(tmp_path: Path) -> None:
     (checkpoint,) = saved(tmp_path, 2)
     for number in range(5):
         (checkpoint / f"{number}").touch()
-    with pytest.raises(CheckpointError, match="0 has no .*; 1 has no .*; 2 has no checksum in SHA256SUMS, and 2 more"):
+    with pytest.raises(CheckpointError, match=r"0 has no .*; 1 has no .*; 2 has no checksum in SHA256SUMS, and 2 more"):
         load(checkpoint)
 
 

@@ -42,6 +42,7 @@ def resume(
 
     With --set it goes on otherwise: runs/a/checkpoints/step-000150 --set trainer.learning_rate=5e-7.
     """
+    from grpo_core.loop.lock import hold
     from grpo_core.ranks.place import Processes
     from grpo_core.recipe.plan import require_unfinished, run_folder
 
@@ -49,7 +50,8 @@ def resume(
     if nproc_per_node and processes is None:
         processes = Processes()
     if node_rank == 0:
-        require_unfinished(run_folder(run))  # before torch is imported
+        with hold(run_folder(run)):  # before torch is imported; the run itself holds it again
+            require_unfinished(run_folder(run))
 
     from grpo_core.loop import launch
 

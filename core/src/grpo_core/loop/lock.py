@@ -203,7 +203,7 @@ def _myself() -> Holder:
         host=socket.gethostname(),
         pid=os.getpid(),
         since=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
-        command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        command=shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "grpoctl"), *sys.argv[1:]]),
         token=secrets.token_hex(16),
         kernel=_text("/proc/sys/kernel/random/boot_id") or socket.gethostname(),
         processes=_processes_of(os.getpid()) or "",
