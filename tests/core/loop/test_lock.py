@@ -127,7 +127,7 @@ def elsewhere(run: Path, *, age_s: float) -> None:
     """The lock of a process on another machine, which the kernel of this one knows nothing of."""
     with hold(run):
         said = json.loads((run / LOCK_FILE).read_text(encoding="utf-8"))
-    said |= {"host": "far", "pid": 7, "kernel": "another", "processes": "1 2", "token": "t"}
+    said |= {"host": "far", "pid": 7, "kernel": "another", "space": "1", "began": "2", "token": "t"}
     (run / LOCK_FILE).write_text(json.dumps(said), encoding="utf-8")
     then = time.time() - age_s
     os.utime(run / LOCK_FILE, (then, then))

@@ -86,6 +86,11 @@ def test_a_damaged_one_names_the_file_and_the_newest_older_one_that_is_sound(
         load(newest)
 
 
+def test_one_that_its_run_removes_meanwhile_is_said_to_be_gone(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="step-000002 was removed while it was read"):
+        load(tmp_path / "checkpoints" / "step-000002")
+
+
 def test_many_faults_are_counted(tmp_path: Path) -> None:
     (checkpoint,) = saved(tmp_path, 2)
     for number in range(5):

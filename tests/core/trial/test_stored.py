@@ -76,5 +76,12 @@ GOOD = {
 def test_what_is_no_record_is_an_error_with_its_line(tmp_path: Path, lines: list[str], words: str) -> None:
     file = tmp_path / "step-000001.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=words) as caught:
         read_step(1, file)
+    assert caught.value.hint is not None
+
+
+def test_a_file_of_another_name_is_no_step(tmp_path: Path) -> None:
+    run = make_run(tmp_path, steps=1)
+    (run / "completions" / "step-garbage.jsonl").touch()
+    assert list(step_files(run)) == [1]

@@ -11,24 +11,20 @@ A launcher holds it for the changes it makes itself, and hands it over to the pr
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import secrets
-import shlex
-import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 
 from grpo_core.errors import UsageError
+from grpo_core.loop.holder import Holder, myself, process_now, read_holder, write_holder
 
-__all__ = ["LOCK_FILE", "Holder", "RunLock", "hold"]
+__all__ = ["LOCK_FILE", "RunLock", "hold"]
 
 LOCK_FILE = "run.lock"
 BEAT_S = 5.0
@@ -40,31 +36,7 @@ _SETTLE_S = 1.0
 _HANDED = "GRPO_RUN_LOCK"
 """The token of a lock that a launcher hands over to its processes."""
 _open: set[int] = set()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """What the lock's file says."""
-
-    host: str
-    """Name of the machine."""
-    pid: int
-    """Process id."""
-    since: str
-    """Date and time, with its zone."""
-    command: str
-    """As it was typed."""
-    token: str
-    """Of this holding; no other has it."""
-    kernel: str
-    """Of the machine as it was last started: processes with the same one see each other's kernel locks."""
-    processes: str
-    """Of the space of process ids, and when the process began: a process id is used again."""
-    handed_over: bool = False
-    """Its processes take it next; until then nobody else may."""
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host} since {self.since} ({self.command})"
+"""Descriptors of held locks, which a forked process must not keep."""
 
 
 class RunLock:
@@ -73,7 +45,7 @@ class RunLock:
     def __init__(self, run_dir: Path) -> None:
         """Take it; raises `UsageError` that says who holds it, and `OSError` where the folder cannot be written."""
         self._path = run_dir / LOCK_FILE
-        self._me = _myself()
+        self._me = myself()
         self._descriptor = self._take()
         self._ended = threading.Event()
         self._beats = threading.Thread(target=self._beat, name="run-lock", daemon=True)
@@ -84,7 +56,7 @@ class RunLock:
         took this process for gone, has it."""
         if not _is_at(self._path, self._descriptor):
             return False
-        holder = _read(self._descriptor)
+        holder = read_holder(self._descriptor)
         return holder is None or holder.token == self._me.token
 
     def take_again(self) -> None:
@@ -96,7 +68,7 @@ class RunLock:
     def handed_over(self) -> Iterator[None]:
         """In this context a process that this one starts can take it, and nobody else."""
         with suppress(OSError):
-            _write(self._descriptor, replace(self._me, handed_over=True))
+            write_holder(self._descriptor, replace(self._me, handed_over=True))
         os.environ[_HANDED] = self._me.token
         with suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -136,13 +108,13 @@ class RunLock:
             raise _taken(self._path, _who(descriptor))
         if not _is_at(self._path, descriptor):
             return False
-        holder = _read(descriptor)
+        holder = read_holder(descriptor)
         if holder is not None and not self._may_follow(holder, descriptor, kernel_locks=bool(kernel_locks)):
             raise _taken(self._path, holder)
-        _write(descriptor, self._me)
+        write_holder(descriptor, self._me)
         if not kernel_locks:
             time.sleep(_SETTLE_S)
-            winner = _read(descriptor)
+            winner = read_holder(descriptor)
             if winner is None or winner.token != self._me.token:
                 raise _taken(self._path, winner)
         return True
@@ -153,8 +125,9 @@ class RunLock:
             return True
         if holder.kernel == self._me.kernel and kernel_locks and not holder.handed_over:
             return True  # or the kernel would not have given it
-        if (holder.kernel, _space(holder.processes)) == (self._me.kernel, _space(self._me.processes)):
-            return _processes_of(holder.pid) != holder.processes
+        if (holder.kernel, holder.space) == (self._me.kernel, self._me.space):
+            now = process_now(holder.pid)
+            return now is None or (now != "" and now != holder.began)
         return self._is_silent(descriptor, holder)
 
     def _is_silent(self, descriptor: int, holder: Holder) -> bool:
@@ -198,45 +171,6 @@ def hold(run_dir: Path) -> Iterator[RunLock]:
         lock.release()
 
 
-def _myself() -> Holder:
-    return Holder(
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        since=datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
-        command=shlex.join([Path(sys.argv[0]).name.replace("__main__.py", "grpoctl"), *sys.argv[1:]]),
-        token=secrets.token_hex(16),
-        kernel=_text("/proc/sys/kernel/random/boot_id") or socket.gethostname(),
-        processes=_processes_of(os.getpid()) or "",
-    )
-
-
-def _processes_of(pid: int) -> str | None:
-    """What tells a running process from a later one with its id; None when there is none, or only its remains."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
-    state, *fields = (_text(f"/proc/{pid}/stat").rpartition(")")[2] or "?").split()
-    if state == "Z":
-        return None
-    with suppress(OSError):
-        return f"{os.stat('/proc/self/ns/pid').st_ino} {fields[18]}" if len(fields) > 18 else f"? {pid}"
-    return f"? {pid}"
-
-
-def _space(processes: str) -> str:
-    return processes.partition(" ")[0]
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def _lock(descriptor: int) -> bool | None:
     """Whether the kernel gives the lock; None: this file system has none."""
     try:
@@ -257,28 +191,14 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return True  # a network file system that stumbles has lost nothing
 
 
-def _read(descriptor: int) -> Holder | None:
-    """What the file says; None: nothing, or nothing that can be read."""
-    try:
-        return Holder(**json.loads(os.pread(descriptor, 1 << 16, 0)))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
 def _who(descriptor: int) -> Holder | None:
     """The same, with some patience: its holder has the lock a moment before it says so."""
     for _ in range(20):
-        holder = _read(descriptor)
+        holder = read_holder(descriptor)
         if holder is not None:
             return holder
         time.sleep(0.05)
     return None
-
-
-def _write(descriptor: int, holder: Holder) -> None:
-    data = (json.dumps(asdict(holder), indent=2) + "\n").encode()
-    os.pwrite(descriptor, data, 0)
-    os.ftruncate(descriptor, len(data))
 
 
 def _clock_of(folder: Path) -> float:

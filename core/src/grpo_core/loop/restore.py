@@ -74,6 +74,11 @@ def _faults(checkpoint: Path) -> list[str]:
 
 
 def _damaged(checkpoint: Path, faults: list[str], command: str) -> CheckpointError:
+    if not checkpoint.is_dir():
+        return CheckpointError(
+            f"{checkpoint} was removed while it was read",
+            hint="its run goes on, and keeps only its newest checkpoints: try again",
+        )
     more = f", and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
     sound = sound_before(checkpoint)
     hint = (

@@ -39,6 +39,8 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "total": (int, float, type(None)),
 }
 
+_HINT = "A group without one of its answers is no group. Name the steps that are to be read: --step N, once for each."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredStep:
@@ -103,10 +105,10 @@ def differing(step: StoredStep, groups: Sequence[RolloutGroup]) -> int:
 def _row(place: str, line: bytes) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{place}: is not valid JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: is not valid JSON: {error}", hint=_HINT) from error
     if not isinstance(row, dict):
-        raise DataError(f"{place}: is no record of a completion, but {type(row).__name__}")
+        raise DataError(f"{place}: is no record of a completion, but {type(row).__name__}", hint=_HINT)
     for key, kind in _KEYS.items():
         if key not in row or not isinstance(row[key], kind):
             raise _no_record(place, key)
@@ -118,7 +120,7 @@ def _row(place: str, line: bytes) -> Mapping[str, Any]:
 
 
 def _no_record(place: str, key: str) -> DataError:
-    return DataError(f"{place}: is no record of a completion: '{key}' is missing or wrong")
+    return DataError(f"{place}: is no record of a completion: '{key}' is missing or wrong", hint=_HINT)
 
 
 def _group(rows: Sequence[Mapping[str, Any]], columns: frozenset[str], encode: Encode | None) -> RolloutGroup:
