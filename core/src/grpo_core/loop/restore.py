@@ -100,8 +100,10 @@ def _state_of(checkpoint: Path) -> tuple[LoopState | None, str]:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         return None, f"{STATE_FILE} is not the state of a checkpoint: {f'{where}: ' if where else ''}{first['msg']}"
+    if has_sums(checkpoint):
+        faults = faults_of_files(checkpoint, only=STATE_FILE)
+        return (None, faults[0]) if faults else (state, "")
     named = step_named(checkpoint.name)
     if named not in (None, state.step):
         return None, f"{STATE_FILE} is of step {state.step}, and the folder's name says {named}"
-    faults = faults_of_files(checkpoint, only=STATE_FILE) if has_sums(checkpoint) else []
-    return (None, faults[0]) if faults else (state, "")
+    return state, ""
