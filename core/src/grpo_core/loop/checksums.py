@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grpo_core.reward.workers import available_cores
+from grpo_core.machine import available_cores
 
 __all__ = ["SUMS_FILE", "add_sums", "faults_of_files", "has_sums", "write_sums"]
 
