@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grpo_core.cli.main import main
+from grpo_core.cli.main import run
 from tests.tiny_models import make_model_folder
 
 REWARD = '''
@@ -56,7 +56,7 @@ def grpoctl(folder: Path, *arguments: str, code: int | None = 0) -> Ran:
         os.chdir(folder)
         sys.argv = ["grpoctl", *arguments]
         with redirect_stdout(out), redirect_stderr(err):
-            returned = _exit_code()
+            returned = run()
     finally:
         os.chdir(before)
         sys.argv = argv
@@ -64,14 +64,6 @@ def grpoctl(folder: Path, *arguments: str, code: int | None = 0) -> Ran:
     if code is not None:
         assert ran.returncode == code, f"exit {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
     return ran
-
-
-def _exit_code() -> int:
-    try:
-        main()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(bool(end.code))
-    return 0
 
 
 def metrics_of(run: Path) -> list[dict[str, object]]:

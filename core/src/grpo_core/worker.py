@@ -14,15 +14,17 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from grpo_core.ending import as_error, end, words_before_the_end
 from grpo_core.errors import GrpoError
 from grpo_core.openmp import let_waiting_threads_sleep
-from grpo_core.orphans import die_with_launcher
+from grpo_core.orphans import LAUNCHER, die_with_launcher
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one rank to its end; gives its exit code."""
+    told = LAUNCHER in os.environ  # by grpoctl, which started it
     die_with_launcher()  # before anything that takes time is imported
     parser = argparse.ArgumentParser(prog="python -m grpo_core.worker", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN")
@@ -49,10 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         from grpo_core.loop.work import work
 
-        return work(given.run, place, plan_folder=given.plan, allow_changes=given.allow_changes)
+        with words_before_the_end():
+            return work(given.run, place, plan_folder=given.plan, allow_changes=given.allow_changes, told=told)
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # noqa: BLE001  the last place where one can be shown decently
+    except (Exception, SystemExit) as error:  # noqa: BLE001  the last place where one can be shown decently
+        error = as_error(error) if isinstance(error, SystemExit) else error
         return _show(error, rank, debug=given.debug or "GRPO_DEBUG" in os.environ)
 
 
@@ -75,7 +79,7 @@ def _show(error: Exception, rank: int, *, debug: bool) -> int:
 if __name__ == "__main__":
     code = main()
     if code in (0, 130):
-        sys.exit(code)
+        end(code)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # a process group whose other members are gone may wait for them when it is torn down

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ class SumOptions(BaseModel):
 
     rows: int = 8
     fail_at: int | None = None
+    leave_at: int | None = None
 
 
 def make_rows(
@@ -34,6 +36,8 @@ def make_rows(
     while split == "evaluation" or index < options.rows:
         if index == options.fail_at:
             raise ZeroDivisionError("no more sums")
+        if index == options.leave_at:
+            sys.exit(0)
         yield {"a": index + offset, "b": seed}
         index += 1
 
@@ -65,6 +69,10 @@ def gives_a_dict(row: Mapping[str, object], /) -> object:
 
 def fails(row: Mapping[str, object], /) -> Sample:
     raise KeyError("nums")
+
+
+def leaves(row: Mapping[str, object], /) -> Sample:
+    sys.exit(0)
 
 
 not_callable = 3

@@ -132,6 +132,7 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, row: dict[str, objec
     ("preprocess", "message"),
     [
         ("fails", r"rows.jsonl line 1: the preprocessor 'fails' failed: KeyError: 'nums' \(.*fakes.py"),
+        ("leaves", r"rows.jsonl line 1: the preprocessor 'leaves' failed: it calls sys.exit\(0\) \(.*fakes.py"),
         ("gives_a_dict", "rows.jsonl line 1: the preprocessor 'gives_a_dict' gave {.*}; it must give a Sample or None"),
         ("ends_with_answer", "rows.jsonl line 1: the prompt must end with a user message; it has assistant"),
     ],

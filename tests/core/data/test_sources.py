@@ -97,6 +97,8 @@ def test_a_source_that_fails_or_is_no_function_is_the_plugins_fault() -> None:
         PluginError, match=r"make_rows' failed to make rows: ZeroDivisionError: no more sums \(.*fakes.py"
     ):
         read_rows(sums(fail_at=2), split="train", seed=0)
+    with pytest.raises(PluginError, match=r"make_rows' failed to make rows: it calls sys.exit\(0\) \(.*fakes.py"):
+        read_rows(sums(leave_at=2), split="train", seed=0)
     with pytest.raises(PluginError, match="must be a function; it is 3"):
         read_rows(sums(source="not_callable"), split="train", seed=0)
 

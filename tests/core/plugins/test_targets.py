@@ -36,6 +36,10 @@ def make_broken(options: ScaleOptions, context: object) -> object:
     raise RuntimeError("no engine")
 
 
+def make_exit(options: ScaleOptions, context: object) -> object:
+    sys.exit(0)
+
+
 def make_refusal(options: ScaleOptions, context: object) -> object:
     raise RewardError("the judge has no key", hint="Set JUDGE_KEY.")
 
@@ -208,6 +212,8 @@ def test_a_factory_that_raises_is_named_with_exception_and_line() -> None:
         PluginError, match=r"'.*make_broken' could not be built: RuntimeError: no engine \(.*test_targets"
     ):
         build_target(f"{HERE}:make_broken", f"{HERE}:ScaleOptions", {}, None)
+    with pytest.raises(PluginError, match=r"'.*make_exit' could not be built: it calls sys.exit\(0\) \(.*test_targets"):
+        build_target(f"{HERE}:make_exit", f"{HERE}:ScaleOptions", {}, None)
 
 
 def test_an_error_meant_for_the_user_passes_a_factory_unchanged() -> None:

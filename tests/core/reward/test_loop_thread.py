@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -101,3 +102,20 @@ def test_a_reward_that_was_never_called_is_not_closed() -> None:
         raise AssertionError
 
     LoopThread().close([closes])
+
+
+def test_a_task_that_ends_the_program_ends_neither_the_loop_nor_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    loop = LoopThread()
+
+    async def leaves() -> None:
+        sys.exit(0)
+
+    async def called(completions: list[str]) -> list[float]:
+        task = asyncio.get_running_loop().create_task(leaves())
+        await asyncio.sleep(0.05)
+        return [float(task.done())] * len(completions)
+
+    assert submit(loop, called, "a")().outcomes == (1.0,)
+    assert "a task of an asynchronous reward was ended: it calls sys.exit(0) (" in caplog.text
+    loop.close([leaves])
+    assert "a reward could not be closed: it calls sys.exit(0) (" in caplog.text

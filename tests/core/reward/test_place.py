@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from grpo_core.reward.check import check_rewards
 from grpo_core.reward.place import own_words, place_of
 from grpo_core.types import BuildContext
@@ -19,6 +21,11 @@ class Sandboxed:
 class Mute(Sandboxed):
     def describe(self) -> str:
         raise OSError("no such tool")
+
+
+class Leaving(Sandboxed):
+    def describe(self) -> str:
+        sys.exit(0)
 
 
 sandboxed = Sandboxed()
@@ -53,3 +60,4 @@ def test_a_description_that_fails_is_said_and_ends_nothing() -> None:
     words = own_words(Mute())
     assert words is not None
     assert words.startswith("its describe() fails: OSError: no such tool")
+    assert str(own_words(Leaving())).startswith("its describe() fails: it calls sys.exit(0) (")

@@ -9,26 +9,33 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from grpo_core import __version__
 from grpo_core.cli.console import print_utf8, stderr
+from grpo_core.ending import as_error, end, words_before_the_end
 from grpo_core.errors import GrpoError
 from grpo_core.openmp import let_waiting_threads_sleep
 from grpo_core.regular_files import shown
 
-__all__ = ["build_app", "main", "show_error"]
+__all__ = ["build_app", "main", "run", "show_error"]
 
 _MODULES = ("train", "resume", "evaluate", "rollout", "report", "recipe", "datasets", "rewards", "plugins")
 _INTERRUPTED = 130
 _WHERE = "Run it again with --debug to see where it was."
 
 
-def main() -> None:
-    """The console script; ends the process with 0, 2 (usage, recipe), 3 (plugin), 4 (run failed) or 130 (Ctrl-C)."""
+def main() -> NoReturn:
+    """The console script; ends the process with the code of `run`, whatever plugins left running."""
+    end(run())
+
+
+def run() -> int:
+    """Carry out the command line; gives 0, 2 (usage, recipe), 3 (plugin), 4 (run failed) or 130 (Ctrl-C)."""
     print_utf8()
     let_waiting_threads_sleep()
     debug = "--debug" in sys.argv
@@ -36,16 +43,33 @@ def main() -> None:
     if debug:
         os.environ["GRPO_DEBUG"] = "1"  # for the processes that a run starts
     try:
-        build_app()(prog_name="grpoctl")
+        with words_before_the_end():
+            build_app()(prog_name="grpoctl")
+    except SystemExit as ended:  # the command line ends so, however it went
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
-        raise SystemExit(_INTERRUPTED) from None
+        return _INTERRUPTED
     except Exception as error:  # noqa: BLE001  the last place where one can be shown decently
-        raise SystemExit(show_error(error, debug=debug)) from None
+        return show_error(error, debug=debug)
+    return 0
+
+
+class _Commands(TyperGroup):
+    """The commands; code in them that is not ours cannot end the program as if all had gone well."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SystemExit as ended:
+            if isinstance(ended.__context__, BrokenPipeError):
+                raise  # rich: whoever read the output has gone
+            raise as_error(ended) from ended
 
 
 def build_app() -> typer.Typer:
     """The command line with all its commands; imports their modules, which are light."""
     app = typer.Typer(
+        cls=_Commands,
         help="GRPO training made of plugins.",
         no_args_is_help=True,
         add_completion=False,

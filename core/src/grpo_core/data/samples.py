@@ -156,7 +156,7 @@ def _mapper(
             sample = preprocess(dict(row.columns))
         except GrpoError:
             raise
-        except Exception as error:  # whatever a plugin's code raises
+        except (Exception, SystemExit) as error:  # whatever a plugin's code raises
             raise DataError(f"the preprocessor '{name}' failed: {describe(error)}") from error
         checked = check_given(sample, name)
         return None if checked is None else Mapped(sample=checked)

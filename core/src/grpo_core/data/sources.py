@@ -113,7 +113,7 @@ def _made(dataset: PlannedDataset, split: Purpose, seed: int) -> Iterable[Mappin
             yield check_made(row, dataset.source, number)
     except GrpoError:
         raise
-    except Exception as error:  # whatever a plugin's code raises
+    except (Exception, SystemExit) as error:  # whatever a plugin's code raises
         raise PluginError(f"'{dataset.source}' failed to make rows: {describe(error)}") from error
 
 

@@ -1,4 +1,5 @@
-"""The report of a finished run: report.html beside its metrics, as `grpoctl report` writes it."""
+"""What a run leaves and says when it is over: report.html beside its metrics, as `grpoctl report` writes it, or how to
+go on."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import logging
 from pathlib import Path
 
 from grpo_core.errors import GrpoError
+from grpo_core.loop.checkpoint import newest_checkpoint
 from grpo_core.report.write import write_report
 
-__all__ = ["close_with_report"]
+__all__ = ["close_with_report", "way_on"]
 
 logger = logging.getLogger("grpo_core")
 
@@ -23,3 +25,9 @@ def close_with_report(run_dir: Path) -> None:
         logger.warning("the report could not be written: %s; `grpoctl report %s` tries again", reason, run_dir)
         return
     print(f"report: {output}", flush=True)
+
+
+def way_on(run_dir: Path) -> str | None:
+    """How to go on with a run that was ended; None: it has no checkpoint."""
+    newest = newest_checkpoint(run_dir)
+    return None if newest is None else f"`grpoctl resume {run_dir}` goes on from {newest.name}"

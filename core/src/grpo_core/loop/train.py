@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from grpo_core.ending import advising
 from grpo_core.errors import GrpoError
 from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint
-from grpo_core.loop.closing import close_with_report
+from grpo_core.loop.closing import close_with_report, way_on
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
 from grpo_core.loop.evaluate import evaluate
 from grpo_core.loop.guards import ZeroRewardGuard, check_finite, check_gap_of
@@ -67,7 +69,7 @@ def train(
     state = settle_threads(progress.state, processes=ranks.world_size)
     progress.state = replace(state, per_machine=ranks.local_world_size)
     observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
-    with catch_interrupt(ranks) as interrupt:
+    with advising(partial(way_on, run_dir)), catch_interrupt(ranks) as interrupt:
         try:
             with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
                 if checkpoint is not None:

@@ -17,16 +17,25 @@ from grpo_core.loop.train import train
 from grpo_core.machine import available_cores
 from grpo_core.ranks.group import Opening, open_ranks
 from grpo_core.ranks.place import Place
-from grpo_core.recipe.plan import LaunchPlan, run_folder
+from grpo_core.recipe.code import code_of_plan, list_code
+from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, run_folder
 
 __all__ = ["work"]
 
 
-def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, allow_changes: bool = False) -> int:
+def work(
+    path: Path,
+    place: Place | None,
+    *,
+    plan_folder: Path | None = None,
+    allow_changes: bool = False,
+    told: bool = False,
+) -> int:
     """Take part in the run in folder `path`, which begins, or goes on from its newest checkpoint; gives the exit code.
 
     `place` says which process this is; None: the only one. Only rank 0 holds the folder, and looks for the plan: in
-    `plan_folder` where the run is to follow another one than it did.
+    `plan_folder` where the run is to follow another one than it did. `told`: whoever started it was told which code it
+    runs.
     """
     held = ExitStack()
     lock: RunLock | None = None
@@ -46,6 +55,8 @@ def work(path: Path, place: Place | None, *, plan_folder: Path | None = None, al
     with held, open_ranks(place, opening) as (ranks, opened):
         share_cores(ranks.local_world_size)
         plan = LaunchPlan.model_validate_json(opened.plan)
+        if ranks.is_first and not told:
+            list_code(code_of_plan(plan), {}, otherwise=OF_A_RUN)
         run_dir = run_folder(path) if ranks.is_first else Path(opened.run)
         checkpoint = None if opened.checkpoint is None else Path(opened.checkpoint)
         with ranks.stage("prepare"):

@@ -54,7 +54,7 @@ class LoopThread:
                 future = asyncio.run_coroutine_threadsafe(finalizer(), self._loop)
                 try:
                     future.result(_CLOSE_LIMIT_S)
-                except Exception as error:  # noqa: BLE001 - foreign code, and the others must be closed all the same
+                except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code, and the others must be closed all the same
                     future.cancel()
                     _LOG.warning("a reward could not be closed: %s", describe(error))
         loop, thread = self._loop, self._thread
@@ -90,7 +90,8 @@ class LoopThread:
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while not _ran_until_stopped(loop):
+            pass
         waiting = asyncio.all_tasks(loop)
         for task in waiting:
             task.cancel()
@@ -98,3 +99,13 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+def _ran_until_stopped(loop: asyncio.AbstractEventLoop) -> bool:
+    """Run the loop; False where a task that nobody awaits has thrown it out, as only `sys.exit` and Ctrl-C do."""
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt) as error:
+        _LOG.warning("a task of an asynchronous reward was ended: %s", describe(error))
+        return False
+    return True

@@ -27,7 +27,7 @@ def own_words(function: object) -> str | None:
         return None
     try:
         return " ".join(str(say()).split()) or None
-    except Exception as error:  # noqa: BLE001 - a plugin's code; a listing must not end with it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's code; a listing must not end with it
         return f"its describe() fails: {describe(error)}"
 
 

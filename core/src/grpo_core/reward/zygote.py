@@ -123,4 +123,9 @@ def _end(pid: int) -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    try:
+        main(int(sys.argv[1]), int(sys.argv[2]))
+    except BaseException:  # noqa: BLE001 - whatever it was, the process ends here
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)  # whatever threads a reward's module has started
