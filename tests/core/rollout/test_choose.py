@@ -8,12 +8,13 @@ import pytest
 import torch
 import transformers
 
-from grpo_core.rollout.choose import choose_decoder
+from grpo_core.rollout.choose import choose_decoder, slowest_way
 from grpo_core.rollout.plain import PlainDecoder
 from grpo_core.rollout.prefix import PrefixDecoder
 from grpo_core.rollout.whole import WholeDecoder
 from tests.core.rollout.many_models import make
 from tests.core.rollout.odd_models import make_linear_attention_model, make_own_attention_model, make_sinks_model
+from tests.ranks import run_ranks
 from tests.tiny_models import FAMILIES, Family, make_model
 
 PROMPTS = [(1, 2, 3), (4, 5, 6, 7, 8, 9, 10, 11, 12, 13)]
@@ -152,3 +153,12 @@ def test_weights_that_are_nan_are_left_to_be_reported_at_the_first_token() -> No
     with torch.no_grad():
         model.model.norm.weight.fill_(float("nan"))
     assert isinstance(choose_decoder(model, PROMPTS, prefill_tokens=100)(5), PrefixDecoder)
+
+
+@pytest.mark.slow
+def test_ranks_go_on_with_the_slowest_way_that_one_of_them_chose() -> None:
+    run_ranks(2, "tests.core.rollout.rank_scenes:agree")
+
+
+def test_one_process_goes_on_with_its_own_way() -> None:
+    assert [slowest_way(way, 1) for way in (None, 0, 2)] == [None, 0, 2]

@@ -18,6 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from grpo_core.errors import Collapse, TrainerError
 from grpo_core.recipe.schema import ObjectiveSettings
 from grpo_core.types import ImageRef, TrainBatch, TrainGroup
+from tests.core.model.adapters import load_plain
+from tests.core.rollout.many_models import make as make_odd_model
 from tests.core.trainer.batches import (
     UNTOUCHED,
     assert_same_gradients,
@@ -28,7 +30,7 @@ from tests.core.trainer.batches import (
     plain_logprobs,
     with_numbers,
 )
-from tests.tiny_models import DEFAULT_VOCAB_SIZE, FAMILIES, Family, make_model_folder
+from tests.tiny_models import DEFAULT_VOCAB_SIZE, FAMILIES, Family, make_model_folder, make_tokenizer
 
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "grpo": {"loss": "grpo"},
@@ -339,6 +341,20 @@ def test_a_prompt_without_tokens_is_refused(folder: Path) -> None:
 def test_asking_for_a_gpu_that_is_not_there_says_so(folder: Path) -> None:
     with pytest.raises(TrainerError, match=r"trainer\.options\.device is cuda, and PyTorch sees no GPU here"):
         make_trainer(folder, options={"device": "cuda"})
+
+
+@pytest.mark.parametrize("name", ["RWKV", "Llama 4"])
+def test_odd_families_export_what_was_trained(tmp_path: Path, name: str) -> None:
+    """RWKV's deep layers change their weights by mode; Llama 4 calls its backbone by another name than it says."""
+    deep: dict[str, Any] = {"num_hidden_layers": 8, "rescale_every": 3} if name == "RWKV" else {}
+    make_odd_model(name, **deep).save_pretrained(tmp_path / "model")
+    make_tokenizer().save_pretrained(tmp_path / "model")
+    trainer, ids = make_trainer(tmp_path / "model", gradient_checkpointing=True), torch.tensor([[1, 2, 3]])
+    trainer.update(make_batch())
+    trainer.export(tmp_path / "final")
+    with torch.no_grad():
+        live, exported = (m(ids, use_cache=False).logits for m in (trainer.module(), load_plain(tmp_path / "final")))
+    torch.testing.assert_close(exported, live)
 
 
 def test_a_closed_trainer_holds_no_weights(folder: Path) -> None:

@@ -20,7 +20,7 @@ def name_ends(model: Any, tokenizer: PreTrainedTokenizerBase, settings: ModelSet
     ends = end_token_ids(tokenizer, settings)
     generation, configs = model.generation_config, [model.config, model.config.get_text_config()]
     for config in filter(None, (generation, *configs)):
-        if _listed(config.eos_token_id) != ends:
+        if _listed(getattr(config, "eos_token_id", None)) != ends:
             config.eos_token_id = _ordered(ends, tokenizer)
     pad = tokenizer.pad_token_id
     if pad is None or pad >= len(model.get_input_embeddings().weight):

@@ -23,6 +23,8 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 def backbone_of(model: Any) -> nn.Module:
     """The part that turns token ids into the `last_hidden_state` that the head reads."""
     backbone: nn.Module = model.base_model
+    if backbone is model:  # Llama 4 has it under another name than it says
+        backbone = getattr(model, "model", model)
     if backbone is model:
         raise TrainerError(f"{type(model).__name__} has no backbone apart from its head", hint=_HINT)
     return backbone

@@ -67,6 +67,8 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
         _fail(model, f"the weights cannot be loaded: {_reason(error)}")
     _require_all_weights(model, info)
     disable_dropout(loaded)
+    if getattr(loaded.config, "rescale_every", 0):  # RWKV divides weights in place by its mode, those it exports too
+        loaded.config.rescale_every = 0
     return loaded.eval()
 
 
