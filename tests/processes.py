@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _LISTENS = "0A"
@@ -65,14 +66,15 @@ def marked(mark: str) -> list[int]:
 
 def listening(pid: int) -> list[str]:
     """The addresses that a process listens at, as `address:port`; IPv6 ones in the kernel's hexadecimal form."""
-    try:
-        links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
-    except OSError:
-        return []
-    inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
-    found = []
+    inodes, found = set(), []
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                link = os.readlink(f"/proc/{pid}/fd/{name}")
+                inodes.add(link.removeprefix("socket:[").removesuffix("]"))
     for version in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{version}").read_text().splitlines()[1:]:
+        table = Path(f"/proc/{pid}/net/{version}")
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
             fields = line.split()
             if fields[3] == _LISTENS and fields[9] in inodes:
                 address, port = fields[1].split(":")

@@ -42,7 +42,7 @@ class StandIn:
 
     def __init__(self, **about: Any) -> None:
         self.about: dict[str, Any] = {
-            "protocol": 1,
+            "protocol": 2,
             "vllm": "0.32.0",
             "device": "cpu",
             "cuts_prompts": False,
@@ -166,9 +166,9 @@ class StandIn:
         if method == "grpo_load":
             folder, fingerprint = arguments
             return self._take_over(read_tensors(Path(folder)), fingerprint)
-        host, port, members, _, facts, fingerprint, limit_s = arguments
+        host, port, secret, members, _, facts, fingerprint, limit_s = arguments
         device = torch.device("cpu")
-        with Broadcast.join(host, port, rank=1, members=members, device=device, limit_s=limit_s) as group:
+        with Broadcast.join(host, port, secret, rank=1, members=members, device=device, limit_s=limit_s) as group:
             return self._take_over(group.receive([TensorFact.read(fact) for fact in facts]), fingerprint)
 
     def _take_over(self, stream: Any, expected: str) -> tuple[int, Any]:

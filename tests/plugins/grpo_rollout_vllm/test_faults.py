@@ -236,7 +236,7 @@ def test_another_model_is_refused_before_anything_is_sent(model: Path, tmp_path:
     ("about", "message"),
     [
         ({"vllm": "0.31.1"}, "runs vLLM 0.31.1, and this plugin needs 0.32 or newer\n  pip install 'vllm>=0.32'"),
-        ({"protocol": 2}, "runs another grpo-rollout-vllm than this run\n  install the same version"),
+        ({"protocol": 1}, "runs another grpo-rollout-vllm than this run\n  install the same version"),
         (
             {"cuts_prompts": True},
             "cuts long prompts in two, and on a CPU vLLM dies of that",

@@ -1,7 +1,8 @@
 """Weights over the network: a group of the run's rank 0 and all workers of one server, beside whatever groups there
 are.
 
-NCCL where both ends have GPUs, gloo otherwise. A group lives for one transfer: nothing is left over when an end dies.
+NCCL where both ends have GPUs, gloo otherwise, at the addresses that the two ends met at. A group lives for one
+transfer: nothing is left over when an end dies.
 
 Place in the flow: spool → **broadcast** → a server's workers.
 """
@@ -18,7 +19,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import PrefixStore, TCPStore
+from torch.distributed import PrefixStore
+
+from grpo_rollout_vllm.meeting import Meeting, Visit
 
 __all__ = ["Broadcast", "TensorFact"]
 
@@ -52,38 +55,51 @@ class TensorFact:
 class Broadcast:
     """One end of a transfer; a context manager."""
 
-    def __init__(self, store: Any, *, rank: int, members: int, device: torch.device, limit_s: float) -> None:
+    def __init__(
+        self, met: Meeting | Visit, address: str, *, rank: int, members: int, device: torch.device, limit_s: float
+    ) -> None:
         self._device = device
-        self._store = store
+        self._met = met
         limit = timedelta(seconds=limit_s)
-        prefixed = PrefixStore("grpo", store)
+        prefixed = PrefixStore("grpo", met.store)
         if device.type == "cuda":
             options = dist.ProcessGroupNCCL.Options()
             options._timeout = limit
             self._group: Any = dist.ProcessGroupNCCL(prefixed, rank, members, options)
         else:
-            self._group = dist.ProcessGroupGloo(prefixed, rank, members, limit)
+            gloo: Any = dist.ProcessGroupGloo
+            own = gloo._Options()
+            own._devices, own._timeout = [gloo.create_device(hostname=address)], limit
+            self._group = gloo(prefixed, rank, members, own)
 
     @classmethod
-    def join(cls, host: str, port: int, *, rank: int, members: int, device: torch.device, limit_s: float) -> Broadcast:
-        """The receiving end, rank 1 or above."""
-        store = TCPStore(host, port, None, is_master=False, timeout=timedelta(seconds=limit_s), wait_for_workers=False)
-        store.set(_arrival(rank), "")
-        return cls(store, rank=rank, members=members, device=device, limit_s=limit_s)
+    def join(
+        cls, host: str, port: int, secret: str, *, rank: int, members: int, device: torch.device, limit_s: float
+    ) -> Broadcast:
+        """The receiving end, rank 1 or above; `secret` is that of the meeting at `host`."""
+        visit = Visit(host, port, secret, limit_s=limit_s)
+        visit.store.set_timeout(timedelta(seconds=limit_s))
+        visit.store.set(_arrival(rank), "")
+        try:
+            return cls(visit, visit.own_address, rank=rank, members=members, device=device, limit_s=limit_s)
+        except BaseException:
+            visit.close()
+            raise
 
     @classmethod
     def open(
-        cls, store: Any, *, members: int, device: torch.device, limit_s: float, given_up: Callable[[], bool]
+        cls, meeting: Meeting, *, members: int, device: torch.device, limit_s: float, given_up: Callable[[], bool]
     ) -> Broadcast:
         """The sending end, once all others are there; raises `RuntimeError` when they do not come in time or
         `given_up` says that they will not."""
         until = time.monotonic() + limit_s
         arrivals = [_arrival(rank) for rank in range(1, members)]
-        while not store.check(arrivals):
+        meeting.store.set_timeout(timedelta(seconds=limit_s))
+        while not meeting.store.check(arrivals):
             if given_up() or time.monotonic() > until:
                 raise RuntimeError(f"not all of {members - 1} workers came to take the weights")
             time.sleep(_TICK_S)
-        return cls(store, rank=0, members=members, device=device, limit_s=limit_s)
+        return cls(meeting, meeting.address, rank=0, members=members, device=device, limit_s=limit_s)
 
     def send(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
         """Send each to every other member."""
@@ -111,6 +127,7 @@ class Broadcast:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._group = None
+        self._met.close()
 
 
 def _arrival(rank: int) -> str:

@@ -63,8 +63,9 @@ class Connection:
 
     def local_address(self) -> str:
         """This machine's address as the server sees it."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((self._host, self._port))
+        family, _, _, _, where = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(where)
             return str(probe.getsockname()[0])
 
     def _call(self, method: str, path: str, body: str | None, limit_s: float) -> Any:

@@ -58,7 +58,8 @@ class VllmRolloutOptions(BaseModel):
     """Where the newest weights lie until the next update, for servers to read now and for those that come back later.
     Default: shared memory where it has room, else the run's folder."""
     transfer_host: str | None = None
-    """This machine's address for servers that are sent weights; default: the one that it reaches them from."""
+    """This machine's address for servers that are sent weights, and the only one where they can fetch them; default:
+    the one that it reaches them from."""
     prompts_in_flight: int = Field(default=64, ge=1, le=1024)
     """The most prompts that one process has with one server at a time; a prompt is sent once for all its
     completions. A thread waits for each."""

@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 from packaging.version import InvalidVersion, Version
-from torch.distributed import TCPStore
 
 from grpo_core.api import RolloutError
 from grpo_rollout_vllm.adapter import ADAPTER_NAME, AdapterFiles, has_own_base
 from grpo_rollout_vllm.broadcast import Broadcast, TensorFact
 from grpo_rollout_vllm.connection import Connection, Refused, Unreachable
 from grpo_rollout_vllm.launch import EXTENSION
+from grpo_rollout_vllm.meeting import Meeting
 from grpo_rollout_vllm.model_facts import differences
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.spool import Spooled, read_tensors
@@ -27,7 +27,7 @@ from grpo_rollout_vllm.spool import Spooled, read_tensors
 __all__ = ["OLDEST_VLLM", "PROTOCOL", "About", "Server"]
 
 OLDEST_VLLM = "0.32"
-PROTOCOL = 1
+PROTOCOL = 2
 """What a server's extension must say; worker.py has its own, as it may be another version."""
 _ASK_LIMIT_S = 60.0
 _MISMATCH = "grpo: "
@@ -195,13 +195,14 @@ class Server:
         """Send the weights to its workers, all at once."""
         limit_s, device = self._options.transfer_limit_s, _device_like(about)
         facts = [TensorFact.of(name, tensor).written() for name, tensor in read_tensors(spooled.folder)]
-        store = TCPStore("0.0.0.0", 0, None, is_master=True, wait_for_workers=False)
         host = self._options.transfer_host or self._connection.local_address()
+        meeting = self._meeting(host)
         failed: list[Exception] = []
 
         def receive() -> None:
             try:
-                arguments = (host, store.port, 1 + about.members, device.type, facts, spooled.fingerprint, limit_s)
+                place = (host, meeting.port, meeting.secret)
+                arguments = (*place, 1 + about.members, device.type, facts, spooled.fingerprint, limit_s)
                 self._call("grpo_receive", *arguments, limit_s=limit_s)
             except (Unreachable, RolloutError) as error:
                 failed.append(error)
@@ -210,15 +211,26 @@ class Server:
         receiver.start()
         try:
             with Broadcast.open(
-                store, members=1 + about.members, device=device, limit_s=limit_s, given_up=lambda: bool(failed)
+                meeting, members=1 + about.members, device=device, limit_s=limit_s, given_up=lambda: bool(failed)
             ) as group:
                 group.send(read_tensors(spooled.folder))
         except RuntimeError as error:  # torch's, when an end is gone
             receiver.join(_ASK_LIMIT_S)
             raise failed[0] if failed else Unreachable(f"the transfer broke ({error})") from error
+        finally:
+            meeting.close()
         receiver.join(limit_s)
         if failed:
             raise failed[0]
+
+    def _meeting(self, host: str) -> Meeting:
+        try:
+            return Meeting(host)
+        except OSError as error:
+            raise RolloutError(
+                f"weights for the vLLM server {self.url} cannot be sent from {host}: {error.strerror or error}",
+                hint="rollout.options.transfer_host must be an address of this machine that the server reaches",
+            ) from error
 
     def _call(self, method: str, *arguments: Any, limit_s: float) -> Any:
         """Call a method of every worker; the first one's result."""

@@ -24,7 +24,7 @@ from grpo_rollout_vllm.spool import passing, read_tensors
 
 __all__ = ["PROTOCOL", "Extension"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Of the methods below; a run and a server must agree on it."""
 
 
@@ -72,18 +72,20 @@ class Extension:
         self,
         host: str,
         port: int,
+        secret: str,
         members: int,
         device: str,
         tensors: list[list[Any]],
         fingerprint: str,
         limit_s: float,
     ) -> dict[str, Any]:
-        """Take over weights that a run sends to all workers of this server at once."""
+        """Take over weights that a run sends to all workers of this server at once; `secret` opens the place where it
+        is met."""
         parallel = self.vllm_config.parallel_config
         # The index, not the rank: vLLM makes engines of dense models believe that each is the only one.
         rank = 1 + parallel.data_parallel_index * parallel.world_size + self.rank
         where = self.device if device == "cuda" else torch.device("cpu")
-        group = Broadcast.join(host, port, rank=rank, members=members, device=where, limit_s=limit_s)
+        group = Broadcast.join(host, port, secret, rank=rank, members=members, device=where, limit_s=limit_s)
         with group:
             return self._grpo_take_over(group.receive([TensorFact.read(each) for each in tensors]), fingerprint)
 
