@@ -195,6 +195,9 @@ def test_a_zygote_that_is_killed_takes_its_workers_along_and_then_the_launcher_a
 @pytest.mark.slow
 def test_a_rank_that_is_killed_takes_all_along_and_is_named(sleepers: Run) -> None:
     family = [*below(sleepers.process.pid)]
+    heard_at = [address for pid in (sleepers.process.pid, *family) for address in listening(pid)]
+    assert heard_at
+    assert [address for address in heard_at if not address.startswith("127.")] == []
     os.kill(sleepers.ranks()[1], signal.SIGKILL)
     printed, _ = sleepers.process.communicate(timeout=LIMIT_S)
     assert sleepers.process.returncode == 4, printed

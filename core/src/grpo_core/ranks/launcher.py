@@ -39,6 +39,7 @@ _RENDEZVOUS_LIMIT_S = 900
 _TELL_LIMIT_S = 3
 _INTERRUPTED = 130
 _SIGNAL = "signal"
+_GLOO = "GLOO_SOCKET_IFNAME"
 _KILL_AT = 3
 """The Ctrl-C that waits for nothing any more."""
 
@@ -59,7 +60,7 @@ def start(processes: Processes, arguments: Sequence[str]) -> int:
         master_addr=address,
         master_port=port,
     )
-    with _agents_environment():
+    with _agents_environment(alone=processes.nodes == 1):
         agent = _Agent(spec, DefaultLogsSpecs(log_dir=os.devnull))
         with agent.passing_signals():
             try:
@@ -132,15 +133,17 @@ class _Agent(LocalElasticAgent):
 
 
 @contextmanager
-def _agents_environment() -> Iterator[None]:
+def _agents_environment(*, alone: bool) -> Iterator[None]:
     """The ranks say what happened: torch's words about processes that ended would only follow theirs. And the agent's
     own handlers of signals that are passed on, which end a run at once, stay away."""
     logger = logging.getLogger("torch.distributed.elastic")
     level, signals = logger.level, "TORCHELASTIC_SIGNALS_TO_HANDLE"
-    before: dict[str, Any] = {name: os.environ.get(name) for name in (signals, "TORCH_CPP_LOG_LEVEL", LAUNCHER)}
+    before: dict[str, Any] = {name: os.environ.get(name) for name in (signals, "TORCH_CPP_LOG_LEVEL", LAUNCHER, _GLOO)}
     logger.setLevel(logging.CRITICAL)
     os.environ[signals] = "SIGQUIT"
     os.environ[LAUNCHER] = str(os.getpid())
+    if alone:  # gloo would listen at whatever this machine's name leads to
+        os.environ.setdefault(_GLOO, "lo0" if sys.platform == "darwin" else "lo")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:
         yield

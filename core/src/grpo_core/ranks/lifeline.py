@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from grpo_core.errors import RankError
+from grpo_core.ranks.listening import listen_at
 
 __all__ = ["Lifeline", "connect", "listen"]
 
@@ -72,9 +73,8 @@ class Lifeline:
 def listen(address: str, world_size: int, *, limit_s: float, publish: Callable[[str], None]) -> Lifeline:
     """Rank 0: publish where it listens, and take the connections of all others."""
     token = secrets.token_hex(16)
-    host = "127.0.0.1" if address in ("127.0.0.1", "localhost") else ""
     until, connections = time.monotonic() + limit_s, dict[int, socket.socket]()
-    with socket.create_server((host, 0), backlog=world_size) as server:
+    with listen_at(address, backlog=world_size) as server:
         publish(f"{server.getsockname()[1]} {token}")
         while len(connections) < world_size - 1:
             server.settimeout(max(0.01, until - time.monotonic()))

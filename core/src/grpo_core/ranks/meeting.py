@@ -18,6 +18,8 @@ import torch.distributed as dist
 from torch.distributed.elastic.rendezvous import RendezvousInfo
 from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
 
+from grpo_core.ranks.listening import make_store
+
 __all__ = ["Meeting"]
 
 logger = logging.getLogger("grpo_core")
@@ -41,20 +43,22 @@ class Meeting(StaticTCPRendezvous):
         started = time.monotonic()
         if self.rank > 0:
             self._await(started, "machine 0", self._is_there)
-        store = dist.TCPStore(
-            self.master_addr,
-            self.master_port,
-            self.world_size,
-            self.rank == 0,
-            timedelta(seconds=_CONNECT_LIMIT_S),
-            wait_for_workers=False,
-            multi_tenant=True,
-        )
+        store = self._keep() if self.rank == 0 else self._reach()
         store.set_timeout(self.timeout)
         store.set(_key(self.run_id, self.rank), "")
         for other in range(self.world_size):
             self._await(started, f"machine {other}", partial(store.check, [_key(self.run_id, other)]))
         return store
+
+    def _keep(self) -> Any:
+        try:
+            return make_store(self.master_addr, self.master_port, limit_s=_CONNECT_LIMIT_S)
+        except OSError as error:
+            raise RuntimeError(f"nothing can listen there: {error.strerror or error}") from error
+
+    def _reach(self) -> Any:
+        limit = timedelta(seconds=_CONNECT_LIMIT_S)
+        return dist.TCPStore(self.master_addr, self.master_port, timeout=limit, wait_for_workers=False)
 
     def _is_there(self) -> bool:
         try:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import torch.distributed as dist
 
 from grpo_core.errors import RankError
+from grpo_core.ranks.listening import make_store
 from grpo_core.ranks.place import Place
 
 __all__ = ["KeyStore", "Store", "death_key", "open_store"]
@@ -77,22 +78,15 @@ class Store:
 
 def open_store(place: Place, *, limit_s: float) -> Store:
     """Connect to the run's store; rank 0 makes it where the launcher does not keep it."""
+    address, port = place.master_address, place.master_port
     try:
-        return Store(
-            dist.TCPStore(
-                place.master_address,
-                place.master_port,
-                world_size=place.world_size,
-                is_master=place.rank == 0 and not place.agent_keeps_store,
-                timeout=timedelta(seconds=limit_s),
-                wait_for_workers=False,
-                multi_tenant=True,
-            )
-        )
-    except RuntimeError as error:
+        if place.rank == 0 and not place.agent_keeps_store:
+            return Store(make_store(address, port, limit_s=limit_s))
+        return Store(dist.TCPStore(address, port, timeout=timedelta(seconds=limit_s), wait_for_workers=False))
+    except (RuntimeError, OSError) as error:
         raise RankError(
             f"rank {place.rank} waited {limit_s:.0f} s in 'start' for the store of the run at "
-            f"{place.master_address}, port {place.master_port}: {error}",
+            f"{address}, port {port}: {error}",
             hint="MASTER_ADDR and MASTER_PORT must name rank 0's machine and a free port that the others reach",
         ) from error
 

@@ -1,8 +1,8 @@
 """Weights over the network: a group of the run's rank 0 and all workers of one server, beside whatever groups there
 are.
 
-NCCL where both ends have GPUs, gloo otherwise, at the addresses that the two ends met at. A group lives for one
-transfer: nothing is left over when an end dies.
+NCCL where both ends have GPUs, gloo otherwise, which listens at the addresses that the ends met at; NCCL chooses its
+own (NCCL_SOCKET_IFNAME). A group lives for one transfer: nothing is left over when an end dies.
 
 Place in the flow: spool → **broadcast** → a server's workers.
 """
