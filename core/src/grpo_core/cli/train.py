@@ -37,7 +37,10 @@ def train(
         str | None, typer.Option("--recipe", metavar="FILE|NAME", help="A recipe; flags and --set win over it.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Stop before the model is loaded; nothing is written.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Stop before the model is loaded, each quick reward called once; nothing is written."
+        ),
     ] = False,
     plan_only: Annotated[
         bool,
@@ -68,9 +71,14 @@ def train(
     plan, _ = make_plan(layer, plugin_files=flags.get("plugin"), problems=absent)
     plan = plan.model_copy(update={"command": shlex.join(["grpoctl", *sys.argv[1:]])})
 
+    if dry_run:
+        from grpo_core.trial.dry_run import dry_run as look
+
+        raise typer.Exit(look(plan, processes))
+
     from grpo_core.loop.launch import launch
 
-    raise typer.Exit(launch(plan, dry_run=dry_run, plan_only=plan_only, processes=processes))
+    raise typer.Exit(launch(plan, plan_only=plan_only, processes=processes))
 
 
 def _run_name(recipe: str | None, model: str | None) -> str:

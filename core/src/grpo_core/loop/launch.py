@@ -39,6 +39,7 @@ __all__ = [
     "exit_code",
     "join",
     "launch",
+    "make_ready",
     "open_run",
     "processes_before",
     "resume",
@@ -50,21 +51,10 @@ logger = logging.getLogger("grpo_core")
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
 
-def launch(
-    plan: LaunchPlan, *, dry_run: bool = False, plan_only: bool = False, processes: Processes | None = None
-) -> int:
-    """Prepare, print the plan, and train; `dry_run` stops before a model is loaded or a file is written, `plan_only`
-    once the run's folder is there for processes that something else starts, perhaps elsewhere."""
-    here = None if plan_only else processes
-    if here is not None:
-        require_devices(here)
-    bring_in_code(plan, plan.origins)
-    prepared = prepare(plan)
-    announce(plan, prepared, processes)
-    if here is not None:
-        require_memory(here, training_bytes(plan, prepared, here))
-    if dry_run:
-        return 0
+def launch(plan: LaunchPlan, *, plan_only: bool = False, processes: Processes | None = None) -> int:
+    """Prepare, print the plan, and train; `plan_only` stops once the run's folder is there for processes that something
+    else starts, perhaps elsewhere."""
+    prepared = make_ready(plan, processes, here=None if plan_only else processes)
     if processes is not None:
         several = {"processes": processes.per_node * processes.nodes, "per_machine": processes.per_node}
         plan = plan.model_copy(update=several)
@@ -77,6 +67,19 @@ def launch(
             with lock.handed_over():
                 return start(processes, [str(run_dir)])
         return exit_code(train(plan, run_dir, prepared, None, lock=lock))
+
+
+def make_ready(plan: LaunchPlan, processes: Processes | None, *, here: Processes | None) -> Prepared:
+    """Everything that comes before a model is loaded or a file is written, and the plan printed. `here` are the
+    `processes` that start on this machine, which must have room for them."""
+    if here is not None:
+        require_devices(here)
+    bring_in_code(plan, plan.origins)
+    prepared = prepare(plan)
+    announce(plan, prepared, processes)
+    if here is not None:
+        require_memory(here, training_bytes(plan, prepared, here))
+    return prepared
 
 
 def resume(
