@@ -16,6 +16,7 @@ from grpo_core.api import PluginError, RolloutError
 from grpo_core.backends import ModelSettings
 from grpo_rollout_vllm import launch, serve
 from grpo_rollout_vllm.launch import server_command, server_environment
+from tests.processes import below, wait_until_gone
 
 MODEL = ModelSettings(path="m")
 FAKE = """
@@ -86,7 +87,7 @@ def started(tmp_path: Path, port: int, fake: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_says_when_the_server_is_ready_and_leaves_no_process_behind(
     number: int, tmp_path: Path, unused_port: int
 ) -> None:
@@ -104,6 +105,55 @@ def test_it_says_when_the_server_is_ready_and_leaves_no_process_behind(
     assert not _is_alive(child)
 
 
+def family_of(process: subprocess.Popen[str]) -> list[int]:
+    """What lives below a command whose server is ready."""
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(4)]
+    assert any(line.startswith("ready after") for line in lines)
+    return list(below(process.pid))
+
+
+def test_a_command_that_is_killed_leaves_no_process_behind(tmp_path: Path, unused_port: int) -> None:
+    """Its guard ends what the front process leaves when the kernel ends that one."""
+    with started(tmp_path, unused_port, FAKE) as process:
+        family = family_of(process)
+        assert len(family) == 3, "the guard, the front process, and what that started"
+        process.kill()
+    assert wait_until_gone(family) == []
+
+
+def test_a_command_that_is_killed_while_the_server_starts_leaves_no_process_behind(
+    tmp_path: Path, unused_port: int
+) -> None:
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_DFL); time.sleep(600)"
+    with started(tmp_path, unused_port, deaf) as process:
+        until = time.monotonic() + 60
+        while len(below(process.pid)) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        family = list(below(process.pid))
+        process.kill()
+    assert wait_until_gone(family) == []
+
+
+@pytest.mark.slow
+def test_a_server_that_does_not_hear_is_killed_after_its_grace(tmp_path: Path, unused_port: int) -> None:
+    deaf = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FAKE}"
+    with started(tmp_path, unused_port, deaf) as process:
+        family = family_of(process)
+        process.kill()
+    assert wait_until_gone(family, 40.0) == []
+
+
+def test_a_guard_that_is_killed_is_not_missed(tmp_path: Path, unused_port: int) -> None:
+    with started(tmp_path, unused_port, FAKE) as process:
+        family = family_of(process)
+        guard = next(pid for pid in family if b"grpo_rollout_vllm.guard" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.kill(guard, signal.SIGKILL)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(120) == 0
+    assert wait_until_gone(family) == []
+
+
 def test_a_server_that_ends_before_it_is_ready_is_an_error(tmp_path: Path, unused_port: int) -> None:
     with started(tmp_path, unused_port, "raise SystemExit(3)") as process:
         _, stderr = process.communicate(timeout=120)
@@ -117,7 +167,8 @@ def test_a_server_that_dies_while_it_serves_is_an_error(tmp_path: Path, unused_p
         lines = [process.stdout.readline() for _ in range(4)]
         assert any(line.startswith("ready after") for line in lines)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
-        os.killpg(int(children[0]), signal.SIGKILL)
+        front = next(pid for pid in children if b"fake.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        os.killpg(int(front), signal.SIGKILL)
         assert process.wait(120) == 4
         assert process.stderr is not None
         assert "error: the server ended by signal 9 while it served" in process.stderr.read()

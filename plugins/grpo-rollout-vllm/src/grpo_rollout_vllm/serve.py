@@ -1,13 +1,12 @@
 """`grpoctl rollout`: vLLM's own server with what a run needs of it, from start to end.
 
 Prints the command that it runs, so that anyone can start the same by hand; says when the server is ready and how a run
-connects; ends it with all its processes on Ctrl-C or TERM.
+connects; ends it with all its processes on Ctrl-C, SIGTERM or SIGHUP, and when it is killed itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib.util
 import os
 import shlex
@@ -23,6 +22,8 @@ from types import FrameType
 
 from grpo_core.api import PluginError, RolloutError
 from grpo_core.backends import ModelSettings
+from grpo_core.orphans import die_with_parent
+from grpo_rollout_vllm.guard import Guard, end_group
 from grpo_rollout_vllm.launch import INSTALL_HINT, is_cpu_build, server_command, server_environment
 from grpo_rollout_vllm.room import require_devices
 
@@ -30,7 +31,6 @@ __all__ = ["serve"]
 
 _TICK_S = 0.5
 _GRACE_S = 20.0
-_SET_PARENT_DEATH_SIGNAL = 1
 _THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """All addresses of it, and one of them."""
 
@@ -45,18 +45,26 @@ def serve(model: ModelSettings, *, host: str, port: int, arguments: Sequence[str
     environment = server_environment(arguments)
     added = {name: value for name, value in environment.items() if name not in os.environ}
     print(shlex.join([*(f"{name}={value}" for name, value in added.items()), *command]), flush=True)
-    server = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
+    guard, parent = Guard(), os.getpid()
+    server = subprocess.Popen(
+        command,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: die_with_parent(parent, by=signal.SIGTERM),
+    )
+    guard.watch(server.pid)
     asked: list[int] = []
 
     def ask(number: int, _: FrameType | None) -> None:
         asked.append(number)
         server.terminate()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in _asking()}
     try:
         when = _watch(server, _url(_THIS_MACHINE.get(host, host), port), _url(_public_name(host), port))
     finally:
         _end(server)
+        guard.close()
         for number, handler in before.items():
             signal.signal(number, handler)
     if asked:
@@ -83,10 +91,10 @@ def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _end_with_parent() -> None:
-    """Ask the kernel, where it is Linux, to end the server when this process is killed."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
+def _asking() -> list[signal.Signals]:
+    """The signals that ask it to end; a hangup is none where it was told to ignore them, as by nohup."""
+    ignores_hangups = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if ignores_hangups else [signal.SIGHUP])]
 
 
 def _public_name(host: str) -> str:
@@ -116,25 +124,8 @@ def _is_ready(url: str) -> bool:
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:
-    """Leave no process behind: vLLM's engine and workers are in the server's session. They get a moment to remove what
-    they share in memory."""
+    """Leave no process behind: vLLM's engine and workers are in the server's session."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(_GRACE_S)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(server.pid, signal.SIGTERM)
-    until = time.monotonic() + _GRACE_S
-    while _lives(server) and time.monotonic() < until:
-        time.sleep(_TICK_S / 5)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(server.pid, signal.SIGKILL)
+    end_group(server.pid, look=server.poll)
     server.wait()
-
-
-def _lives(server: subprocess.Popen[bytes]) -> bool:
-    """Whether any process of its session is left."""
-    server.poll()
-    try:
-        os.killpg(server.pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
