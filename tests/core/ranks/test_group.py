@@ -88,3 +88,41 @@ def test_an_error_that_all_ranks_have_is_rank_zeros() -> None:
 @pytest.mark.slow
 def test_a_rank_that_is_done_waits_for_the_others_to_be_done() -> None:
     run_ranks(2, f"{SCENES}:ends_at_different_times")
+
+
+def test_after_a_failure_all_ranks_meet_once_more(tmp_path: Path) -> None:
+    first, second = end_ranks(start_ranks(2, f"{SCENES}:all_meet_after_a_failure", tmp_path))
+    assert (first.returncode, second.returncode) == (4, 4)
+    assert "PeerError: rank 1: the reward is broken" in first.stderr
+    assert "RewardError: the reward is broken" in second.stderr
+    for rank in range(2):
+        assert json.loads((tmp_path / f"{rank}.json").read_text()) == [1, None, ["from 0", "from 1"]]
+
+
+@pytest.mark.slow
+def test_a_dead_rank_is_not_waited_for() -> None:
+    first, _ = ended("rank_one_dies_before_they_meet")
+    assert "not met after 0 s: rank 1 is gone" in first.stderr
+    assert "rank 1 died" in first.stderr
+
+
+@pytest.mark.slow
+def test_a_rank_that_nothing_wakes_up_is_ended_and_not_waited_for() -> None:
+    first, second = ended("rank_one_is_stuck_in_a_collective")
+    assert second.returncode == 4
+    assert "not met after " in first.stderr
+    assert "rank 1 died" in first.stderr
+    assert first.stderr.endswith("RewardError: the reward is broken\n")
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_while_they_save_ends_that_and_the_first_failure_is_told() -> None:
+    first, _ = ended("rank_one_dies_while_they_save")
+    assert "second: rank 1 died in 'checkpoint'" in first.stderr
+    assert first.stderr.endswith("PeerError: rank 1: the reward is broken\n")
+
+
+@pytest.mark.slow
+def test_an_exchange_that_was_cut_off_is_an_obstacle() -> None:
+    first, second = ended("an_exchange_is_cut_off")
+    assert "obstacles: ['None', 'ranks were in the middle of an exchange']" in first.stderr + second.stderr

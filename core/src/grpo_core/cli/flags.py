@@ -86,6 +86,7 @@ FLAGS: tuple[Flag, ...] = (
     _flag("--completions-per-step", "run.completions_per_step", "N", "The same, counted in completions.", _RUN),
     _flag("--eval-steps", "evaluation.every_steps", "N", "Evaluate every so many steps.", _RUN),
     _flag("--save-steps", "run.save_steps", "N", "Write a checkpoint every so many steps.", _RUN),
+    _flag("--save-minutes", "run.save_minutes", "X", "Write one every so many minutes; null: never.", _RUN),
     _flag("--save-total-limit", "run.save_total_limit", "N", "Keep the newest so many checkpoints.", _RUN),
     _flag("--save-best", "run.save_best", "METRIC", "Keep the model with the best eval/accuracy, say, in best/.", _RUN),
     _flag("--report-to", "run.report_to", "A,B", "Trackers: tensorboard, wandb, trackio.", _RUN, "list"),

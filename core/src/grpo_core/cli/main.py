@@ -83,7 +83,8 @@ def build_app() -> typer.Typer:
 
 
 def show_error(error: Exception, *, debug: bool) -> int:
-    """Print on stderr what is wrong and what to do, after the traceback if `debug`; gives the exit code."""
+    """Print on stderr what is wrong, what to do and the notes on it, after the traceback if `debug`; gives the exit
+    code."""
     if debug:
         stderr.print(Text("".join(traceback.format_exception(error)).rstrip()))
     if isinstance(error, GrpoError):
@@ -95,7 +96,8 @@ def show_error(error: Exception, *, debug: bool) -> int:
         hint = None if debug else "This is a fault in the program. Run it again with --debug for the traceback."
         code = GrpoError.exit_code
     stderr.print(Text.assemble(("error:", "bold red"), " ", message))
-    for line in (hint or "").splitlines():
+    notes = getattr(error, "__notes__", ())
+    for line in "\n".join(filter(None, [hint, *notes])).splitlines():
         stderr.print(Text(f"  {line}"))
     return code
 

@@ -92,7 +92,10 @@ def settings_of(plan: LaunchPlan, changes: Mapping[str, Any] | None = None) -> L
 
     recipe = plan.recipe.model_copy(update=changes)
     origins = {path: ScopedOrigin(OF_A_RUN, scope) for path, scope in meanings(plan).items()}
-    return make_layer(recipe.model_dump(mode="json", exclude_defaults=True), origins, base=Path())
+    values = recipe.model_dump(mode="json", exclude_defaults=True)
+    if type(recipe).model_validate(values) != recipe:  # a default that depends on another setting
+        values = recipe.model_dump(mode="json")
+    return make_layer(values, origins, base=Path())
 
 
 def find_recipe(name: str, plugin_files: Sequence[Path] | None = None, *, scope: Scope | None = None) -> RecipeFile:

@@ -84,12 +84,13 @@ def save_checkpoint(
     trainer: TrainerBackend,
     *,
     keep: int | None,
+    kept_whatever: Callable[[int], bool] = lambda step: False,
     good_step: int = 0,
     plan: LaunchPlan | None = None,
     ranks: Ranks = ALONE,
 ) -> Path:
     """Write a checkpoint of `state` and the trainer, with a copy of `plan`; then remove the oldest ones beyond `keep`,
-    except the newest of those up to `good_step`."""
+    except the newest of those up to `good_step`; those of steps that are `kept_whatever` do not count."""
 
     def write(folder: Path) -> None:
         trainer.save(folder / "trainer")
@@ -102,7 +103,7 @@ def save_checkpoint(
     with ranks.stage("checkpoint"):
         _write_aside(target, write, ranks, inner="trainer", finish=write_sums)
     if keep and ranks.is_first:
-        _remove_old(run_dir, keep, good_step)
+        _remove_old(run_dir, keep, kept_whatever, good_step)
     return target
 
 
@@ -119,9 +120,9 @@ def forget_checkpoints(run_dir: Path, step: int) -> None:
             _remove(later)
 
 
-def _remove_old(run_dir: Path, keep: int, good_step: int) -> None:
+def _remove_old(run_dir: Path, keep: int, kept_whatever: Callable[[int], bool], good_step: int) -> None:
     good = good_checkpoint(run_dir, good_step)
-    for old in checkpoints_of(run_dir)[:-keep]:
+    for old in [each for each in checkpoints_of(run_dir) if not kept_whatever(step_of(each))][:-keep]:
         if old != good:
             try:
                 _remove(old)
@@ -160,7 +161,7 @@ def _write_aside(
     """Let `write` fill a folder beside `target` (and the folder `inner` in it), on all ranks together; then rank 0
     lets `finish` see what all of them wrote, brings it to the disk and renames it into place.
 
-    Raises `CheckpointError` on every rank when one of them cannot write, and frees what was written.
+    Raises `CheckpointError` on every rank when one of them cannot write. What was written is freed whatever happens.
     """
     aside = target.with_name(f"{_ASIDE}{target.name}")
 
@@ -180,7 +181,7 @@ def _write_aside(
         _together(ranks, target, begin if ranks.is_first else None)
         _together(ranks, target, lambda: write(aside))
         _together(ranks, target, end if ranks.is_first else None)
-    except CheckpointError:
+    except BaseException:
         if ranks.is_first:
             shutil.rmtree(aside, ignore_errors=True)
         raise

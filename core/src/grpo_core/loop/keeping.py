@@ -3,14 +3,17 @@
 A write that fails does not end the run, which holds what is worth more: it is said, the next one is tried when it is
 due, and what is still missing at the end is the run's error.
 
-Place in the flow: `train` says when; `checkpoint` writes; `card` says how the model was made.
+Place in the flow: `train` asks whether it is time; `checkpoint` writes; `card` says how the model was made.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Literal
 
 from grpo_core.errors import CheckpointError, Problem, RecipeError
@@ -18,6 +21,7 @@ from grpo_core.loop.card import Measured, Row, model_card
 from grpo_core.loop.checkpoint import LoopState, export_model, save_checkpoint
 from grpo_core.loop.parts import Parts
 from grpo_core.recipe.complaints import did_you_mean
+from grpo_core.recipe.saving import kept_count, kept_whatever
 from grpo_core.types import EvaluationReport
 
 __all__ = ["Keeper", "best_of", "check_best", "is_better"]
@@ -30,35 +34,73 @@ Direction = Literal["higher", "lower"]
 class Keeper:
     """Writes for one run. Every rank has one and calls the same methods in the same order."""
 
-    def __init__(self, parts: Parts, *, saved_step: int, read_rows: Callable[[], Sequence[Row]]) -> None:
-        """`saved_step` is the step of the newest checkpoint, -1 when there is none; `read_rows` reads metrics.jsonl,
-        which only rank 0 needs to have."""
+    def __init__(
+        self,
+        parts: Parts,
+        *,
+        saved_step: int,
+        read_rows: Callable[[], Sequence[Row]],
+        held: Callable[[], AbstractContextManager[None]] = nullcontext,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`saved_step` is the step of the newest checkpoint, 0 when there is none; `read_rows` reads metrics.jsonl,
+        which only rank 0 needs to have; `held` is the context in which a checkpoint is not cut off."""
+        self.saved_step = saved_step
+        self.is_writing = False
+        """A checkpoint; it stays so where that failed in a way that nobody foresaw."""
         self._parts = parts
         self._run = parts.plan.recipe.run
         self._tried_step = saved_step
         self._read_rows = read_rows
+        self._held = held
+        self._clock_s = clock_s
+        self._saved_s = self._looked_s = clock_s()
         self._best = best_of(read_rows(), self._run.save_best, self._run.save_best_when)
         self._missing: dict[str, CheckpointError] = {}
 
-    def save(self, state: LoopState, *, good_step: int) -> None:
-        """Write a checkpoint, unless this step has one or could not have one."""
-        if self._tried_step == state.step:
-            return
-        self._tried_step = state.step
+    def is_time(self) -> bool:
+        """Whether `run.save_minutes` would have passed by the end of the next step, if that takes as long as the one
+        before it; asked before each step."""
+        now_s = self._clock_s()
+        step_s, self._looked_s = now_s - self._looked_s, now_s
+        minutes = self._run.save_minutes
+        return minutes is not None and now_s + step_s - self._saved_s > 60.0 * minutes
 
-        def write() -> None:
-            parts = self._parts
+    def save(self, state: LoopState, *, good_step: int) -> None:
+        """Write a checkpoint, unless this step has one or could not have one; before the first step there is nothing to
+        write."""
+        if state.step not in (0, self._tried_step):
+            self._try("checkpoint", partial(self._save, state, good_step), state.step)
+
+    def save_last(self, state: LoopState, *, good_step: int) -> None:
+        """Write a checkpoint of a run that ends here; raises `CheckpointError` when that cannot be done."""
+        self._save(state, good_step)
+
+    def _save(self, state: LoopState, good_step: int) -> None:
+        parts, run = self._parts, self._run
+        self._tried_step, self._saved_s = state.step, self._clock_s()
+        with self._held(), self._writing():
             save_checkpoint(
                 parts.run_dir,
                 state,
                 parts.trainer,
-                keep=self._run.save_total_limit,
+                keep=kept_count(run),
+                kept_whatever=lambda step: kept_whatever(step, run),
                 good_step=good_step,
                 plan=parts.plan,
                 ranks=parts.ranks,
             )
+            self.saved_step = state.step
 
-        self._try("checkpoint", write, state.step)
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self.is_writing = True
+        try:
+            yield
+        except CheckpointError:
+            self.is_writing = False
+            raise
+        self.is_writing = False
 
     def keep_best(self, evaluation: EvaluationReport, before: EvaluationReport | None) -> None:
         """Write the model to `best/` when this evaluation is better than all before it."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from grpo_core.errors import CheckpointError, DataError, PluginError, UsageError
 from grpo_core.loop.checkpoint import newest_checkpoint
 from grpo_core.loop.evaluate import evaluate
+from grpo_core.loop.interrupt import ends_at_once
 from grpo_core.loop.lock import RunLock, hold
 from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
@@ -51,6 +52,7 @@ logger = logging.getLogger("grpo_core")
 _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 
 
+@ends_at_once()
 def launch(plan: LaunchPlan, *, plan_only: bool = False, processes: Processes | None = None) -> int:
     """Prepare, print the plan, and train; `plan_only` stops once the run's folder is there for processes that something
     else starts, perhaps elsewhere."""
@@ -82,6 +84,7 @@ def make_ready(plan: LaunchPlan, processes: Processes | None, *, here: Processes
     return prepared
 
 
+@ends_at_once()
 def resume(
     path: Path,
     *,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from grpo_core.loop.ahead import Ahead
+from grpo_core.loop.calls import TrainerCalls
 from grpo_core.loop.checked import checked_rollout, checked_trainer
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.weights import WeightSync
+from grpo_core.plugins.faults import describe
 from grpo_core.plugins.targets import build_by_factory
 from grpo_core.protocols import RolloutBackend, TrainerBackend
 from grpo_core.ranks.ranks import ALONE, Ranks
@@ -21,6 +24,8 @@ from grpo_core.reward.scoring import Scorer
 from grpo_core.types import BuildContext
 
 __all__ = ["Parts", "backend_context", "build_component", "open_parts", "open_scorer"]
+
+logger = logging.getLogger("grpo_core")
 
 _LAST_WAIT_S = 10.0
 """For a thread that draws while a run ends: torch ends a process badly under one that is still in it."""
@@ -48,22 +53,25 @@ class Parts:
     """The processes that train together."""
     ahead: Ahead | None = None
     """Draws a step's completions during the one before; None: it does not."""
+    calls: TrainerCalls = field(default_factory=TrainerCalls)
+    """What the trainer was asked to do."""
 
 
 @contextmanager
 def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks = ALONE) -> Iterator[Parts]:
-    """Build everything, and close it again whatever happens."""
+    """Build everything, and close it again whatever happens, also where closing fails."""
+    calls = TrainerCalls()
     context = backend_context(plan, run_dir, total_steps=prepared.total_steps, ranks=ranks)
     with ExitStack() as stack:
         scorer = stack.enter_context(open_scorer(plan, prepared, run_dir, ranks))
-        trainer = checked_trainer(build_component(plan.trainer, context), plan.trainer)
-        stack.callback(trainer.close)
+        trainer = calls.around(checked_trainer(build_component(plan.trainer, context), plan.trainer))
+        stack.enter_context(closing("the trainer", trainer.close))
         rollout = checked_rollout(build_component(plan.rollout, context), plan.rollout)
         ahead = None
         if plan.recipe.rollout.max_staleness:
             ahead = Ahead(lambda requests: tuple(rollout.generate(requests)))
             stack.callback(ahead.settle, _LAST_WAIT_S)  # after `close`, which ends what is drawn
-        stack.callback(rollout.close)
+        stack.enter_context(closing("the rollout backend", rollout.close))
         yield Parts(
             plan=plan,
             run_dir=run_dir,
@@ -74,7 +82,32 @@ def open_parts(plan: LaunchPlan, run_dir: Path, prepared: Prepared, ranks: Ranks
             weights=WeightSync(trainer, rollout, plan.weights_route, partial(_settle, ahead, ranks)),
             ranks=ranks,
             ahead=ahead,
+            calls=calls,
         )
+
+
+@contextmanager
+def closing(what: str, close: Callable[[], None]) -> Iterator[None]:
+    """Close a part at the end. A failure of that is a note on the error that came before it, and a word on stderr where
+    there is none: it takes nothing from what was done."""
+    try:
+        yield
+    except BaseException as error:
+        fault = _fault_of(close)
+        if fault is not None:
+            error.add_note(f"closing {what} failed as well: {fault}")
+        raise
+    fault = _fault_of(close)
+    if fault is not None:
+        logger.error("closing %s failed: %s", what, fault)
+
+
+def _fault_of(close: Callable[[], None]) -> str | None:
+    try:
+        close()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a plugin's own; what was done before is worth more
+        return str(describe(error))
+    return None
 
 
 def _settle(ahead: Ahead | None, ranks: Ranks) -> None:
@@ -89,10 +122,8 @@ def open_scorer(plan: LaunchPlan, prepared: Prepared, run_dir: Path, ranks: Rank
     """Build the rewards, and end their workers afterwards."""
     context = BuildContext(seed=plan.recipe.run.seed, run_dir=run_dir, **_place(ranks))
     scorer = Scorer(plan.rewards, plan.recipe.scoring, prepared.columns, context)
-    try:
+    with closing("the rewards", scorer.close):
         yield scorer
-    finally:
-        scorer.close()
 
 
 def backend_context(plan: LaunchPlan, run_dir: Path, *, total_steps: int, ranks: Ranks = ALONE) -> BackendContext:

@@ -83,6 +83,17 @@ class Records:
         self._look()
         self._append({"step": report.step, **report.metrics})
 
+    def add_evaluation(self, report: EvaluationReport) -> None:
+        """Record the evaluation of the last step, which stands there without one."""
+        rows = self.rows()
+        last = rows.pop() if rows and rows[-1]["step"] == report.step else {"step": report.step}
+        with _writing(self._run_dir):
+            self._lines.begin([*self._lines.lines[: len(rows)], encode(_line({**last, **report.metrics}))])
+
+    def has_probes(self, step: int) -> bool:
+        """Whether the answers to the probe prompts after a step are recorded."""
+        return (self._probes / f"step-{step:06d}.jsonl").is_file()
+
     def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
         """Record the answers to the probe prompts after a step; 0: before the first."""
         made = list(rows)
@@ -183,6 +194,13 @@ class NoRecords:
 
     def write_evaluation(self, report: EvaluationReport) -> None:
         """Rank 0 does."""
+
+    def add_evaluation(self, report: EvaluationReport) -> None:
+        """Rank 0 does."""
+
+    def has_probes(self, step: int) -> bool:
+        """Rank 0 knows."""
+        return False
 
     def write_probes(self, step: int, rows: Iterable[Mapping[str, object]]) -> None:
         """Rank 0 does; here rows are made all the same, since all ranks answer."""

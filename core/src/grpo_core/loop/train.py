@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from grpo_core.ending import advising
-from grpo_core.errors import GrpoError
+from grpo_core.errors import Collapse, GrpoError
 from grpo_core.loop.checkpoint import LoopState, forget_checkpoints, good_checkpoint
 from grpo_core.loop.closing import close_with_report, way_on
 from grpo_core.loop.collapse import CollapseWatch, collapse_warning
@@ -22,6 +22,7 @@ from grpo_core.loop.parts import Parts, open_parts
 from grpo_core.loop.prepare import Prepared
 from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import NoRecords, Records, evaluations_of
+from grpo_core.loop.rescue import rescue, told
 from grpo_core.loop.restore import read_state, restore
 from grpo_core.loop.step import run_step
 from grpo_core.loop.threads import settle_threads
@@ -44,13 +45,30 @@ class Progress:
     state: LoopState
     """For the next checkpoint."""
     saved_step: int
-    """The step of the checkpoint it goes on from; -1 when there is none."""
+    """The step of the newest checkpoint; 0 when there is none."""
+    good_step: int = 0
+    """The newest step before rewards fell."""
+    is_sound: bool = True
+    """Whether the numbers of the last step were."""
+    unrecorded: StepReport | None = None
+    """The last step, where what follows it was cut off before it was recorded."""
     first_evaluation: EvaluationReport | None = None
     """Before training."""
     last_evaluation: EvaluationReport | None = None
     """The latest."""
     last_report: StepReport | None = None
     """The latest step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What goes from step to step."""
+
+    parts: Parts
+    progress: Progress
+    records: Records | NoRecords
+    observers: Observers
+    interrupt: Interrupt
 
 
 def train(
@@ -74,16 +92,16 @@ def train(
             with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
                 if checkpoint is not None:
                     restore(checkpoint, parts.trainer, ranks)
+                    parts.calls.has_changed = False
                 take_up(parts, progress, records, checkpoint)
                 evaluate_first(parts, progress, records)
                 if progress.state.step == 0:
                     probe(parts, progress, records)
                 observers.run_started(started(parts, progress))
-                keeper = Keeper(parts, saved_step=progress.saved_step, read_rows=records.rows)
-                run_steps(parts, progress, records, observers, keeper, interrupt)
-                finish(parts, progress, records, keeper)
+                run_or_rescue(Loop(parts, progress, records, observers, interrupt))
         except BaseException as error:
-            first = ranks.settle(error)
+            interrupt.begin_last()
+            first = ranks.settle(told(error))
             status: RunStatus = "interrupted" if isinstance(first, KeyboardInterrupt) else "failed"
             observers.run_finished(outcome(run_dir, progress, status=status, message=str(first)))
             if first is error:
@@ -91,8 +109,8 @@ def train(
             raise first from error
         ended = outcome(run_dir, progress, status="interrupted" if unfinished(parts, progress) else "finished")
         observers.run_finished(ended)
-    if ranks.is_first and ended.status == "finished":
-        close_with_report(run_dir)
+        if ranks.is_first and ended.status == "finished":
+            close_with_report(run_dir)
     return ended
 
 
@@ -107,7 +125,7 @@ def start(prepared: Prepared, checkpoint: Path | None) -> Progress:
     """The state a run starts from."""
     if checkpoint is None:
         state = LoopState(step=0, version=0, zero_reward_steps=0, fingerprint=prepared.fingerprint)
-        return Progress(state=state, saved_step=-1)
+        return Progress(state=state, saved_step=0)
     state = replace(read_state(checkpoint), fingerprint=prepared.fingerprint)
     prepared.feed.restore(state.data)
     return Progress(state=state, saved_step=state.step)
@@ -143,24 +161,45 @@ def evaluate_first(parts: Parts, progress: Progress, records: Records | NoRecord
         check_best(parts.plan.recipe.run.save_best, progress.first_evaluation)
 
 
-def run_steps(
-    parts: Parts,
-    progress: Progress,
-    records: Records | NoRecords,
-    observers: Observers,
-    keeper: Keeper,
-    interrupt: Interrupt,
-) -> None:
+def run_or_rescue(loop: Loop) -> None:
+    """Everything from the next step to the files of the last. Of what fails on the way all ranks hear, and the last
+    whole step is saved, before anything is closed."""
+    parts, progress, interrupt = loop.parts, loop.progress, loop.interrupt
+    keeper = Keeper(parts, saved_step=progress.saved_step, read_rows=loop.records.rows, held=interrupt.held)
+    try:
+        interrupt.trains = True
+        run_steps(loop, keeper)
+        finish(parts, progress, loop.records, keeper)
+    except BaseException as error:
+        interrupt.begin_last()
+        first = parts.ranks.settle(told(error))
+        if progress.unrecorded is not None:
+            record(loop, progress.unrecorded)
+        rescue(parts, keeper, progress.state, first, good_step=progress.good_step, is_sound=progress.is_sound)
+        if first is error:
+            raise
+        raise first from error
+    finally:
+        progress.saved_step = keeper.saved_step
+
+
+def run_steps(loop: Loop, keeper: Keeper) -> None:
     """All steps that are left, until the end or an interrupt."""
-    run, total, ranks = parts.plan.recipe.run, parts.prepared.total_steps, parts.ranks
+    parts, progress, ranks = loop.parts, loop.progress, loop.parts.ranks
+    run, total = parts.plan.recipe.run, parts.prepared.total_steps
     guard = ZeroRewardGuard(run.zero_reward_patience_steps, streak=progress.state.zero_reward_steps)
-    watch = CollapseWatch.over(records.rows())
+    watch = CollapseWatch.over(loop.records.rows())
+    progress.good_step = watch.good_step
+    catch_up(loop, keeper)
     first = progress.state.step + 1
     for step in range(first, total + 1):
-        if any(ranks.gather(interrupt.requested)):
+        asked = ranks.gather((loop.interrupt.requested, keeper.is_time()))
+        if any(requested for requested, _ in asked):
             break
+        if asked[0][1]:  # by the clock of rank 0
+            keeper.save(progress.state, good_step=progress.good_step)
         result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
-        guard_error = _caught(parts, guard, result.report) if ranks.is_first else None
+        guard_error, is_sound = _caught(parts, guard, result.report) if ranks.is_first else (None, True)
         progress.state = replace(
             progress.state,
             step=step,
@@ -168,21 +207,45 @@ def run_steps(
             zero_reward_steps=guard.streak,
             data=dict(result.data),
         )
+        progress.is_sound, parts.calls.has_changed = is_sound, False
         report = judged(parts, watch, result.report) if ranks.is_first else result.report
+        progress.unrecorded, progress.good_step = report, watch.good_step
         if evaluation_due(parts, step):
             progress.last_evaluation = evaluate_now(parts, progress)
             report = replace(report, evaluation=progress.last_evaluation)
-        records.write_step(report)
-        progress.last_report = report
-        observers.step_finished(report)
+        record(loop, report)
         if guard_error is not None:
             raise guard_error
-        probe(parts, progress, records)
+        probe(parts, progress, loop.records)
         if report.evaluation is not None:
             keeper.keep_best(report.evaluation, progress.first_evaluation)
         if run.save_steps and step % run.save_steps == 0:
-            keeper.save(progress.state, good_step=watch.good_step)
-    keeper.save(progress.state, good_step=watch.good_step)
+            keeper.save(progress.state, good_step=progress.good_step)
+    keeper.save(progress.state, good_step=progress.good_step)
+
+
+def catch_up(loop: Loop, keeper: Keeper) -> None:
+    """What follows a step, for the one that a resumed run goes on from, where the run ended before it was done."""
+    parts, progress, records = loop.parts, loop.progress, loop.records
+    step, latest = progress.state.step, progress.last_evaluation
+    if step == 0:
+        return
+    has_evaluation = latest is not None and latest.step == step
+    has_evaluation, has_probes = parts.ranks.from_first((has_evaluation, records.has_probes(step)))
+    if evaluation_due(parts, step) and not has_evaluation:
+        progress.last_evaluation = evaluate_now(parts, progress)
+        records.add_evaluation(progress.last_evaluation)
+        keeper.keep_best(progress.last_evaluation, progress.first_evaluation)
+    if not has_probes:
+        probe(parts, progress, records)
+
+
+def record(loop: Loop, report: StepReport) -> None:
+    """Write a step down, and tell observers."""
+    loop.progress.unrecorded = None
+    loop.records.write_step(report)
+    loop.progress.last_report = report
+    loop.observers.step_finished(report)
 
 
 def judged(parts: Parts, watch: CollapseWatch, report: StepReport) -> StepReport:
@@ -194,15 +257,20 @@ def judged(parts: Parts, watch: CollapseWatch, report: StepReport) -> StepReport
     return replace(report, metrics={**report.metrics, **health.metrics})
 
 
-def _caught(parts: Parts, guard: ZeroRewardGuard, report: StepReport) -> GrpoError | None:
-    """The reason to stop after this step, if there is one; the step is recorded first."""
+def _caught(parts: Parts, guard: ZeroRewardGuard, report: StepReport) -> tuple[GrpoError | None, bool]:
+    """The reason to stop after this step, if there is one, and whether its numbers are sound; the step is recorded
+    first."""
+    silence = None
     try:
         guard.watch(report.groups, report.step)
+    except Collapse as error:
+        silence = error
+    try:
         check_finite(report)
         check_gap_of(report, parts.plan.recipe.rollout.max_gap_nats)
     except GrpoError as error:
-        return error
-    return None
+        return silence or error, False
+    return silence, True
 
 
 def evaluation_due(parts: Parts, step: int) -> bool:
@@ -255,6 +323,7 @@ def outcome(run_dir: Path, progress: Progress, *, status: RunStatus, message: st
         status=status,
         run_dir=run_dir,
         steps=progress.state.step,
+        saved_step=progress.saved_step,
         message=message,
         first_evaluation=progress.first_evaluation,
         last_evaluation=progress.last_evaluation,

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from grpo_core.errors import DataError
+from grpo_core.loop.interrupt import ends_at_once
 from grpo_core.loop.launch import check_state, exit_code, open_run
 from grpo_core.loop.lock import RunLock, hold
 from grpo_core.loop.prepare import prepare
@@ -23,6 +24,7 @@ from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, run_folder
 __all__ = ["work"]
 
 
+@ends_at_once()
 def work(
     path: Path,
     place: Place | None,

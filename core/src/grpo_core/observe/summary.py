@@ -71,7 +71,7 @@ def closing_lines(outcome: RunOutcome) -> list[str]:
     steps = _steps(outcome.steps)
     lines = {
         "finished": [f"finished after {steps}"],
-        "interrupted": [f"interrupted after {steps}; go on with: grpoctl resume {outcome.run_dir}"],
+        "interrupted": [f"interrupted after {steps}; {_how_to_go_on(outcome)}: grpoctl resume {outcome.run_dir}"],
         "failed": [f"failed after {steps}"],
     }[outcome.status]
     lines += _before_and_after(outcome)
@@ -79,6 +79,12 @@ def closing_lines(outcome: RunOutcome) -> list[str]:
         lines.append(f"model: {outcome.run_dir / 'final'}")
     lines.append(f"metrics: {outcome.run_dir / 'metrics.jsonl'}   completions: {outcome.run_dir / 'completions'}")
     return lines
+
+
+def _how_to_go_on(outcome: RunOutcome) -> str:
+    if outcome.saved_step == outcome.steps > 0:
+        return "go on with"
+    return f"go on from step {outcome.saved_step} with" if outcome.saved_step else "nothing is saved, begin again with"
 
 
 def _before_and_after(outcome: RunOutcome) -> list[str]:

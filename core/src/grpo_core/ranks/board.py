@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from grpo_core.errors import RankError
-from grpo_core.ranks.failure import Failure, PeerError
+from grpo_core.ranks.failure import Failure, PeerError, Word
 from grpo_core.ranks.store import KeyStore
 
 __all__ = ["Board", "Position"]
 
-_FAILURE = "failure"
+_AGAIN = "again/"
 _FIRST_PAUSE_S = 0.0005
 _LONGEST_PAUSE_S = 0.02
 
@@ -53,6 +53,7 @@ class Board:
         self._world_size = world_size
         self._waits = 0
         self._stage = "start"
+        self._prefix = ""
 
     @property
     def stage(self) -> str:
@@ -77,25 +78,40 @@ class Board:
         """
         stage, number = self._stage, self._waits
         self._waits += 1
-        keys = [_wait(number, rank) for rank in range(self._world_size)]
-        self._store.set(_wait(number, self._rank), stage)
+        keys = [self._wait(number, rank) for rank in range(self._world_size)]
+        self._store.set(keys[self._rank], stage)
         if not self._store.has(keys):
             self.enter(stage, waits=True)
-            self._wait_for(keys)
+            self._wait_for(keys, self.limit_s)
             self.enter(stage)
         stages = [self._store.get(key) for key in keys]
         if len(set(stages)) > 1:
             raise RankError(f"ranks wait for each other in different stages, in order of rank: {', '.join(stages)}")
         if number >= 2:  # whoever is here has left the wait before the last one
-            self._store.delete(_wait(number - 2, self._rank))
+            self._store.delete(self._wait(number - 2, self._rank))
+
+    def begin_again(self) -> None:
+        """Leave the failure and all waits behind: what is said from now on is about what ranks do after it."""
+        self._prefix, self._waits = _AGAIN, 0
+
+    def say(self, word: Word) -> None:
+        """Give this rank's word; the first one counts."""
+        self._store.set_first(_word(self._rank), word.to_text())
+
+    def hear(self, limit_s: float) -> list[Word]:
+        """Everyone's words, in order of rank; raises as `arrive` does when one does not come."""
+        keys = [_word(rank) for rank in range(self._world_size)]
+        self._wait_for(keys, limit_s)
+        return [Word.from_text(self._store.get(key)) for key in keys]
 
     def failure(self) -> Failure | None:
-        """The run's failure, if there is one."""
-        return Failure.from_text(self._store.get(_FAILURE)) if self._store.has([_FAILURE]) else None
+        """The failure, if there is one."""
+        key = f"{self._prefix}failure"
+        return Failure.from_text(self._store.get(key)) if self._store.has([key]) else None
 
     def post(self, failure: Failure) -> Failure:
-        """Say that the run has failed; gives the failure that was said first."""
-        return Failure.from_text(self._store.set_first(_FAILURE, failure.to_text()))
+        """Say that the run, or what is done after its failure, has failed; gives the failure that was said first."""
+        return Failure.from_text(self._store.set_first(f"{self._prefix}failure", failure.to_text()))
 
     def late(self, ranks: Sequence[int], waited_s: float) -> RankError:
         """The error of a wait that took too long."""
@@ -105,14 +121,14 @@ class Board:
             hint="see what that process does (py-spy dump --pid N), or set run.wait_limit_s higher if it is just slow",
         )
 
-    def _wait_for(self, keys: list[str]) -> None:
+    def _wait_for(self, keys: list[str], limit_s: float) -> None:
         started, pause_s = time.monotonic(), _FIRST_PAUSE_S
         while not self._store.has(keys):
             failure = self.failure()
             if failure is not None:
                 raise PeerError(failure)
             waited_s = time.monotonic() - started
-            if waited_s > self.limit_s:
+            if waited_s > limit_s:
                 raise self.late([rank for rank, key in enumerate(keys) if not self._store.has([key])], waited_s)
             time.sleep(pause_s)
             pause_s = min(1.5 * pause_s, _LONGEST_PAUSE_S)
@@ -121,10 +137,13 @@ class Board:
         position = self.position(rank)
         return "has not come up" if position is None else position.described()
 
+    def _wait(self, number: int, rank: int) -> str:
+        return f"{self._prefix}wait/{number}/{rank}"
+
 
 def _at(rank: int) -> str:
     return f"at/{rank}"
 
 
-def _wait(number: int, rank: int) -> str:
-    return f"wait/{number}/{rank}"
+def _word(rank: int) -> str:
+    return f"{_AGAIN}word/{rank}"

@@ -1,4 +1,4 @@
-"""What stops all ranks: the first failure of any of them, as every other one learns of it."""
+"""What stops all ranks: the first failure of any of them, as every other one learns of it; and what each says then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from grpo_core.errors import GrpoError, RankError
 
-__all__ = ["Failure", "PeerError", "failure_of", "named"]
+__all__ = ["Failure", "PeerError", "Word", "failure_of", "named"]
 
 _INTERRUPTED = 130
 
@@ -27,12 +27,42 @@ class Failure:
     exit_code: int = GrpoError.exit_code
     """What every rank exits with."""
 
+    @property
+    def is_death(self) -> bool:
+        """Whether its rank is gone, and another one says so."""
+        return self.by != self.rank
+
     def to_text(self) -> str:
         """As one line of JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> Failure:
+        """Read what `to_text` wrote."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What a rank says of itself once the run has failed: the state that its weights are in."""
+
+    step: int = 0
+    """The last whole step."""
+    version: int = 0
+    """Optimiser updates until then."""
+    calls: int = 0
+    """Of its trainer: ranks that differ have not taken part in the same collectives."""
+    exchanges: int = 0
+    """With the other ranks; filled in by `Ranks`."""
+    obstacle: str | None = None
+    """Why that state cannot be written; None: it can."""
+
+    def to_text(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Word:
         """Read what `to_text` wrote."""
         return cls(**json.loads(text))
 
@@ -47,13 +77,14 @@ class PeerError(RankError):
 
 
 def failure_of(error: BaseException, rank: int) -> Failure:
-    """What the others are told about an error of this rank."""
+    """What is told about an error of this rank; notes on it are part of the hint."""
     if isinstance(error, KeyboardInterrupt):
         return Failure(rank=rank, by=rank, message="interrupted", exit_code=_INTERRUPTED)
     if isinstance(error, GrpoError):
         message, hint, exit_code = error.message, error.hint, error.exit_code
     else:
         message, hint, exit_code = f"{type(error).__name__}: {error}", None, GrpoError.exit_code
+    hint = "\n".join(filter(None, [hint, *getattr(error, "__notes__", ())])) or None
     return Failure(rank=rank, by=rank, message=named(rank, message), hint=hint, exit_code=exit_code)
 
 

@@ -6,8 +6,8 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TypeVar, cast
 
@@ -17,7 +17,7 @@ import torch.distributed as dist
 from grpo_core.errors import RankError
 from grpo_core.orphans import part_from_parent
 from grpo_core.ranks.board import Board
-from grpo_core.ranks.failure import PeerError, failure_of
+from grpo_core.ranks.failure import PeerError, Word, failure_of
 from grpo_core.ranks.lifeline import connect, listen
 from grpo_core.ranks.place import Place
 from grpo_core.ranks.ranks import ALONE, Ranks
@@ -33,6 +33,10 @@ _ELSEWHERE_LIMIT_S = 2.0
 """How long a rank whose connection broke waits for the reason, which another one may be about to post."""
 _FIRST_LEAVES_S = 5.0
 """After a failure rank 0 leaves first, so that its last words are not cut off by a launcher that sees others end."""
+_MEET_LIMIT_S = 15.0
+"""After a failure, for ranks to meet: each has come by then, or was ended by its watch."""
+_LAST_GRACE_S = 60.0
+"""For what a rank closes when it ends."""
 _TIMED_OUT = "Timed out waiting"
 _FIRST_WORD_S = 0.3
 """Where every rank has the same error, rank 0 is to be the one that says so."""
@@ -97,6 +101,7 @@ class Group:
         store = self._store.clone()
         board = Board(store, rank=place.rank, world_size=place.world_size, limit_s=CONNECT_LIMIT_S)
         self._waiting = False
+        self._begun = self._done = 0  # exchanges of data
         self._settled: BaseException | None = None
         self._watch = Watch(board, store, lifeline, rank=place.rank, doing=self._doing)
         part_from_parent(looks_late=True)  # the watch ends this process in a few seconds, with a word
@@ -173,12 +178,39 @@ class Group:
         """Post the error, unless another rank's was first; the answer stays the same from then on."""
         if self._settled is None:
             self._settled = self._first(error)
-            self._watch.settled = True
+            self._watch.allow(_LAST_GRACE_S)
         return self._settled
+
+    @contextmanager
+    def regroup(self, word: Word) -> Iterator[list[Word]]:
+        """Everyone's words. Ranks that wait for each other here have left whatever they were in, and say so; so a
+        collective that one of them did not finish is in the word of that one."""
+        self._watch.allow(2 * _MEET_LIMIT_S)
+        failure = self._board.failure()
+        self._board.begin_again()
+        self._board.enter("last checkpoint")
+        if self._begun != self._done:
+            word = replace(word, obstacle="ranks were in the middle of an exchange")
+        self._board.say(replace(word, exchanges=self._done))
+        if failure is not None and failure.is_death:
+            raise RankError(f"rank {failure.rank} is gone")
+        words = self._board.hear(_MEET_LIMIT_S)
+        self._watch.allow(self._board.limit_s)
+        try:
+            yield words
+        except BaseException as error:
+            with suppress(RankError):  # the store is gone: so are the others
+                self._board.post(failure_of(error, self.rank))
+            raise
+        finally:
+            self._watch.allow(_LAST_GRACE_S)
 
     def close(self) -> None:
         """Wait for the others, and leave the group."""
         clean = self._settled is None
+        if not clean:
+            with suppress(RankError):
+                self._board.say(Word(obstacle=f"rank {self.rank} has left"))  # where it gave none
         self._watch.end(self._board.limit_s if clean else 0.0 if self.is_first else _FIRST_LEAVES_S)
         if dist.is_initialized() and clean:
             dist.destroy_process_group()
@@ -206,8 +238,10 @@ class Group:
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """torch's errors of a collective in our words; a failure that was posted meanwhile is their cause."""
+        self._begun += 1
         try:
             yield
+            self._done += 1
         except RuntimeError as error:
             self._await_failure(_ELSEWHERE_LIMIT_S)
             failure = self._board.failure()

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TypeVar
 
+from grpo_core.ranks.failure import Word
+
 __all__ = ["ALONE", "Alone", "Ranks"]
 
 Value = TypeVar("Value")
@@ -73,6 +75,11 @@ class Ranks(Protocol):
         """Tell all ranks that this one failed; gives the error that stops the run: this one, or an earlier one."""
         ...
 
+    def regroup(self, word: Word) -> AbstractContextManager[list[Word]]:
+        """After `settle`, everyone's words, in order of rank. In the context what ranks say to each other works once
+        more, and every one of them enters it. Raises `RankError`, on all that are left, when one does not come."""
+        ...
+
 
 class Alone:
     """One process. It is all ranks there are."""
@@ -112,6 +119,11 @@ class Alone:
     def settle(self, error: BaseException) -> BaseException:
         """Nobody else is to be told."""
         return error
+
+    @contextmanager
+    def regroup(self, word: Word) -> Iterator[list[Word]]:
+        """Its own."""
+        yield [word]
 
 
 ALONE: Ranks = Alone()

@@ -1,5 +1,6 @@
 """A thread beside the loop of each rank: it sees others die, hears of the run's failure, and sees to it that this
-process stops within seconds, even where its main thread is stuck in a collective that will never end.
+process stops within seconds, even where its main thread is stuck in a collective that will never end. After a failure
+it sees who dies before all have met once more.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ __all__ = ["Watch"]
 
 _TICK_S = 0.25
 _GRACE_S = 5.0
-_LAST_GRACE_S = 60.0
+"""For a main thread to hear of a failure."""
+_INTERRUPTED = 130
 _WORD_LIMIT_S = 1.0
 
 
@@ -34,7 +36,8 @@ class Watch:
         self, board: Board, store: KeyStore, lifeline: Lifeline, *, rank: int, doing: Callable[[], str]
     ) -> None:
         self.failure: Failure | None = None
-        self.settled = False
+        self._until_s: float | None = None
+        self._later: list[Failure] = []
         self._board = board
         self._store = store
         self._lifeline = lifeline
@@ -44,6 +47,10 @@ class Watch:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ranks-watch", daemon=True)
         self._thread.start()
+
+    def allow(self, limit_s: float) -> None:
+        """The main thread has heard of the failure, and gets so long, from now, for what it does next."""
+        self._until_s = time.monotonic() + limit_s
 
     def end(self, limit_s: float) -> None:
         """Say goodbye, wait until rank 0 (on rank 0: everyone else) has said it too, and stop watching."""
@@ -59,7 +66,9 @@ class Watch:
         while not self._ended.is_set() and self.failure is None:
             try:
                 for rank in self._lifeline.lost(_TICK_S):
-                    self._board.post(self._death(rank))
+                    death = self._death(rank)
+                    if self._board.post(death) != death:  # the run had failed before
+                        self._later.append(death)
                 self.failure = self._board.failure()
             except RankError as error:  # the store is gone, and with it whoever kept it
                 self.failure = Failure(rank=self._rank, by=self._rank, message=error.message, hint=error.hint)
@@ -93,12 +102,26 @@ class Watch:
 
     def _stop(self, failure: Failure) -> None:
         """Wake the main thread up; end the process when it does not come."""
-        if not self.settled:
+        if self._until_s is None:
             _thread.interrupt_main(signal.SIGTERM)
-        started = time.monotonic()
-        while not self._ended.wait(_TICK_S):
-            may_finish = self.settled and not self._orphaned()
-            if time.monotonic() - started > (_LAST_GRACE_S if may_finish else _GRACE_S):
-                if failure.by == self._rank and not self.settled:
+        limit_s = time.monotonic() + _GRACE_S
+        self._board.begin_again()
+        again = False
+        while not self._ended.is_set():
+            if not again and self._fails_again():
+                again = True
+                self._until_s = min(self._until_s or limit_s, time.monotonic() + _GRACE_S)
+            if time.monotonic() > (self._until_s or limit_s):
+                if failure.by == self._rank and failure.exit_code != _INTERRUPTED:
                     print(f"error: {PeerError(failure)}", file=sys.stderr, flush=True)
                 os._exit(failure.exit_code)
+
+    def _fails_again(self) -> bool:
+        """Look for a tick who dies; whether what ranks do together after the failure fails as well."""
+        try:
+            self._later += [self._death(rank) for rank in self._lifeline.lost(_TICK_S)]
+            while self._later:
+                self._board.post(self._later.pop(0))
+            return self._board.failure() is not None or self._orphaned()
+        except RankError:
+            return False  # the store is gone: the main thread sees it too

@@ -20,6 +20,7 @@ from grpo_core.recipe.checks import prompts_per_step
 from grpo_core.recipe.memory import ModelShape, estimate_memory, mebibytes
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.recipe.ranges import MOST
+from grpo_core.recipe.saving import saving_words
 from grpo_core.recipe.schema import Recipe
 
 __all__ = ["RunNumbers", "derive", "describe", "print_plan", "total_steps"]
@@ -111,6 +112,7 @@ def describe(
             f"at most {_short(numbers.max_generated_tokens)} drawn: {numbers.completions:,} completions of up to "
             f"{recipe.rollout.max_completion_tokens}",
         ),
+        ("checkpoints", saving_words(recipe.run)),
     ]
     if shape is not None and plan.weights_route == "shared":
         lines.append(("memory", _memory(plan, shape, longest_prompt, ranks)))

@@ -15,6 +15,7 @@ __all__ = [
     "GROUPS",
     "INT64_MAX",
     "LEARNING_RATES",
+    "MINUTES",
     "MOST",
     "RANKS",
     "SECONDS",
@@ -45,6 +46,7 @@ RANKS = Because("no layer is as wide, and an adapter wider than its layer can do
 GROUPS = Because("all of them are in memory at once, and are compared with each other")
 SEEDS = Because("the random generators of torch and of the engines take 64 bits, one of them for the sign")
 SECONDS = Because("the system waits in milliseconds of 32 bits, which end after 24 days")
+MINUTES = Because("more often is after every step, which save_steps says; more seldom than every other year is never")
 SHARES = Because("a smaller share comes to nothing in float32")
 TEMPERATURES = Because("below, the completions of a group are all the same; above, every token is as likely as any")
 LEARNING_RATES = Because(

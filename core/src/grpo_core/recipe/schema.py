@@ -345,7 +345,10 @@ class RunSettings(Section):
     directory: str | None = None
     """The run's folder; default: `runs/` and a name made of recipe and time."""
     save_steps: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
-    """Write a checkpoint every so many steps; default: at the end only."""
+    """Write a checkpoint every so many steps."""
+    save_minutes: Annotated[float | None, ranges.MINUTES] = Field(default=30.0, ge=1e-3, le=1e6)
+    """Write one before so many minutes without one have passed; null: never. Default: 30, and null where `save_steps`
+    is given. Without `save_total_limit` the newest two of these are kept, and the last good one."""
     save_total_limit: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)
     """Keep only the newest so many checkpoints, and the last good one."""
     save_best: str | None = None
@@ -369,6 +372,14 @@ class RunSettings(Section):
     """With several processes: the run stops when one waits for another for longer than this."""
     zero_reward_patience_steps: Annotated[int, ranges.COUNTS] = Field(default=50, ge=0, le=ranges.MOST)
     """Stop when every total of so many steps in a row is 0; 0: never."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _either_steps_or_minutes(cls, values: object) -> object:
+        """Who counts in steps gets no other checkpoints unasked."""
+        if isinstance(values, Mapping) and values.get("save_steps") is not None and "save_minutes" not in values:
+            return {**values, "save_minutes": None}
+        return values
 
 
 class PluginSettings(Section):

@@ -69,6 +69,8 @@ class RunOutcome:
     """Where everything was written."""
     steps: int
     """Steps done."""
+    saved_step: int = 0
+    """The step of the newest checkpoint, from which a resume goes on; 0: there is none."""
     message: str = ""
     """The error, when it failed."""
     first_evaluation: EvaluationReport | None = None
