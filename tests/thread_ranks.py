@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from grpo_core.ranks.failure import Word
+
 Value = TypeVar("Value")
 
 
@@ -63,6 +65,10 @@ class ThreadRanks:
 
     def settle(self, error: BaseException) -> BaseException:
         return error
+
+    @contextmanager
+    def regroup(self, word: Word) -> Iterator[list[Word]]:
+        yield self.gather(word)
 
     def abort(self) -> None:
         """End the waits of the others."""

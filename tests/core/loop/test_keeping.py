@@ -36,7 +36,19 @@ class FakeTrainer:
     export = save
 
 
-def keeper(run_dir: Path, trainer: FakeTrainer, *rows: dict[str, object], **run: Any) -> Keeper:
+class FakeClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def keeper(
+    run_dir: Path, trainer: FakeTrainer, *rows: dict[str, object], clock: FakeClock | None = None, **run: Any
+) -> Keeper:
     plan = resolve(recipe_of(run=run), {}, host=fake_host())
     parts = Parts(
         plan=plan,
@@ -47,7 +59,7 @@ def keeper(run_dir: Path, trainer: FakeTrainer, *rows: dict[str, object], **run:
         trainer=trainer,  # type: ignore[arg-type]
         weights=None,  # type: ignore[arg-type]
     )
-    return Keeper(parts, saved_step=-1, read_rows=lambda: list(rows))
+    return Keeper(parts, saved_step=0, read_rows=lambda: list(rows), clock_s=clock or FakeClock())
 
 
 def state(step: int) -> LoopState:
@@ -177,3 +189,76 @@ def test_the_best_of_rows_is_their_extreme(values: list[float]) -> None:
     assert best_of(rows, "eval/x", "lower") == min(values)
     assert best_of(rows, "eval/y", "lower") is None
     assert not is_better(max(values), best_of(rows, "eval/x", "higher"), "higher")
+
+
+def steps_kept(run_dir: Path) -> list[int]:
+    return [int(path.name.removeprefix("step-")) for path in checkpoints_of(run_dir)]
+
+
+def train_for(keeping: Keeper, clock: FakeClock, *, steps: int, step_s: float, good_step: int = 0) -> list[int]:
+    """The steps before which it was time for a checkpoint, which was written."""
+    asked = []
+    for done in range(steps):
+        if keeping.is_time():
+            keeping.save(state(done), good_step=good_step)
+            asked.append(done)
+        clock.now_s += step_s
+    return asked
+
+
+def test_no_half_hour_passes_without_a_checkpoint(tmp_path: Path) -> None:
+    clock = FakeClock()
+    asked = train_for(keeper(tmp_path, FakeTrainer(), clock=clock), clock, steps=100, step_s=60.0)
+    assert asked == [30, 60, 90]
+    clock = FakeClock()
+    asked = train_for(keeper(tmp_path / "slow", FakeTrainer(), clock=clock), clock, steps=6, step_s=1200.0)
+    assert asked == [1, 2, 3, 4, 5]  # another step would end after 40 minutes
+
+
+def test_minutes_count_from_the_last_checkpoint_of_any_kind(tmp_path: Path) -> None:
+    clock = FakeClock()
+    keeping = keeper(tmp_path, FakeTrainer(), clock=clock, save_minutes=10)
+    keeping.is_time()
+    clock.now_s += 540.0
+    keeping.save(state(9), good_step=0)
+    assert not keeping.is_time()
+    clock.now_s += 60.0
+    assert not keeping.is_time()
+
+
+def test_null_minutes_are_no_minutes(tmp_path: Path) -> None:
+    clock = FakeClock()
+    assert train_for(keeper(tmp_path, FakeTrainer(), clock=clock, save_minutes=None), clock, steps=9, step_s=1e4) == []
+    assert train_for(keeper(tmp_path, FakeTrainer(), clock=clock, save_steps=50), clock, steps=9, step_s=1e4) == []
+
+
+def test_of_checkpoints_by_the_clock_the_newest_two_and_the_last_good_one_are_kept(tmp_path: Path) -> None:
+    clock = FakeClock()
+    keeping = keeper(tmp_path, FakeTrainer(), clock=clock)
+    train_for(keeping, clock, steps=8, step_s=1800.0, good_step=3)
+    assert steps_kept(tmp_path) == [3, 6, 7]
+
+
+def test_checkpoints_that_were_asked_for_stay_beside_those_by_the_clock(tmp_path: Path) -> None:
+    keeping = keeper(tmp_path, FakeTrainer(), save_steps=10, save_minutes=30)
+    for step in (3, 7, 10, 13, 17, 20, 23):
+        keeping.save(state(step), good_step=0)
+    assert steps_kept(tmp_path) == [10, 17, 20, 23]
+
+
+def test_before_the_first_step_there_is_nothing_to_write(tmp_path: Path) -> None:
+    keeper(tmp_path, FakeTrainer()).save(state(0), good_step=0)
+    assert steps_kept(tmp_path) == []
+
+
+def test_the_last_checkpoint_of_a_failing_run_is_tried_where_an_earlier_one_failed(tmp_path: Path) -> None:
+    trainer = FakeTrainer()
+    keeping = keeper(tmp_path, trainer)
+    trainer.full = True
+    keeping.save(state(5), good_step=0)
+    with pytest.raises(CheckpointError, match="No space left"):
+        keeping.save_last(state(5), good_step=0)
+    assert keeping.saved_step == 0
+    trainer.full = False
+    keeping.save_last(state(5), good_step=0)
+    assert keeping.saved_step == 5

@@ -47,5 +47,16 @@ def test_an_accuracy_says_of_how_many_prompts_it_is_where_some_were_not_judged()
 
 
 def test_one_step_is_no_steps() -> None:
-    lines = closing_lines(RunOutcome(status="interrupted", run_dir=Path("runs/a"), steps=1))
+    lines = closing_lines(RunOutcome(status="interrupted", run_dir=Path("runs/a"), steps=1, saved_step=1))
     assert lines[0] == "interrupted after 1 step; go on with: grpoctl resume runs/a"
+
+
+def test_an_interrupted_run_says_where_it_goes_on() -> None:
+    def first_line(steps: int, saved_step: int) -> str:
+        return closing_lines(
+            RunOutcome(status="interrupted", run_dir=Path("runs/a"), steps=steps, saved_step=saved_step)
+        )[0]
+
+    assert first_line(12, 10) == "interrupted after 12 steps; go on from step 10 with: grpoctl resume runs/a"
+    assert first_line(12, 0) == "interrupted after 12 steps; nothing is saved, begin again with: grpoctl resume runs/a"
+    assert first_line(0, 0) == "interrupted after 0 steps; nothing is saved, begin again with: grpoctl resume runs/a"

@@ -89,6 +89,8 @@ def test_the_plan_is_told_in_words() -> None:
         "steps": "5 = 2 epochs × 10 rows ÷ 4 prompts, rounded up",
         "updates": "20 = 5 steps × 2 iterations × 2 minibatches",
         "tokens": "at most 1.2 k drawn: 60 completions of up to 20",
+        "checkpoints": "every 30 minutes, at the end, and at the last whole step when the run fails; the newest 2 and "
+        "the last good one are kept",
     }
 
 

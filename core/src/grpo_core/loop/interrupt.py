@@ -50,8 +50,8 @@ class Interrupt:
         try:
             yield
         finally:
-            self._held = False
-            if self._put_off:
+            self._held, put_off, self._put_off = False, self._put_off, False
+            if put_off:
                 raise KeyboardInterrupt
 
     def begin_last(self) -> None:
