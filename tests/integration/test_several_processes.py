@@ -119,13 +119,20 @@ def gone(run: Path, limit_s: float = 20.0) -> bool:
 
 
 ENGINE = """
+import os
+
 from grpo_core.api import RolloutSpec, hookimpl
 from grpo_core.rollout.backend import TransformersRollout
 
+FIRST = int(os.environ.get("FAULTY_FROM", 1))
+
 
 class Faulty(TransformersRollout):
+    calls = 0
+
     def generate(self, requests):
-        if self._context.rank == FAULTY:
+        self.calls += 1
+        if self._context.rank == FAULTY and self.calls >= FIRST:
             raise ZeroDivisionError("in an engine")
         return super().generate(requests)
 
@@ -234,7 +241,7 @@ def test_a_rank_that_dies_or_blocks_ends_the_run_with_its_name(place: Path, rewa
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_fault_of_a_plugin_is_printed_once_after_its_traceback(place: Path, rank: int) -> None:
-    (place / "engine.py").write_text(ENGINE.replace("FAULTY", str(rank)), encoding="utf-8")
+    (place / "engine.py").write_text(ENGINE.replace("== FAULTY", f"== {rank}"), encoding="utf-8")
     process = start(place, *train_arguments("run", "--plugin", "engine.py", "--rollout", "faulty", *TWO))
     printed, _ = process.communicate(timeout=600)
     assert process.returncode == 4, printed
@@ -242,6 +249,20 @@ def test_a_fault_of_a_plugin_is_printed_once_after_its_traceback(place: Path, ra
     fault = "ZeroDivisionError: in an engine"
     assert re.search(rf"Traceback.*in generate\n.*\n{fault}\nerror: rank {rank}: {fault}", printed, re.DOTALL)
     assert gone(place / "run")
+
+
+@pytest.mark.slow
+def test_before_the_fault_of_one_rank_is_told_all_save_the_last_whole_step(place: Path) -> None:
+    (place / "engine.py").write_text(ENGINE.replace("== FAULTY", "== 1"), encoding="utf-8")
+    more = ("--plugin", "engine.py", "--rollout", "faulty", "--set", "trainer.options.sharding=full", *TWO)
+    arguments = train_arguments("run", *more, "--set", "run.probe_prompts=0")
+    process = start(place, *arguments, environment={"FAULTY_FROM": "3"})
+    printed, _ = process.communicate(timeout=600)
+    assert process.returncode == 4, printed
+    assert printed.count("error: ") == 1
+    assert re.search(r"error: rank 1: ZeroDivisionError: in an engine\n  .*run` goes on from step 2\n", printed)
+    assert gone(place / "run")
+    assert [path.name for path in (place / "run/checkpoints").iterdir()] == ["step-000002"]
 
 
 @pytest.mark.slow
