@@ -157,6 +157,15 @@ def test_another_machine_that_is_silent_while_it_is_watched_is_gone(
         assert lock.is_held()
 
 
+def test_another_machine_that_ends_while_it_is_watched_gives_it_up(tmp_path: Path) -> None:
+    elsewhere(tmp_path, age_s=1)
+    end = threading.Timer(0.3, (tmp_path / LOCK_FILE).unlink)
+    end.start()
+    with hold(tmp_path) as lock:
+        assert lock.is_held()
+    end.join()
+
+
 def test_the_holder_says_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BEAT_S", 0.05)
     with hold(tmp_path):

@@ -106,11 +106,11 @@ class RunLock:
         kernel_locks = _lock(descriptor)
         if kernel_locks is False:
             raise _taken(self._path, _who(descriptor))
-        if not _is_at(self._path, descriptor):
-            return False
         holder = read_holder(descriptor)
         if holder is not None and not self._may_follow(holder, descriptor, kernel_locks=bool(kernel_locks)):
             raise _taken(self._path, holder)
+        if not _is_at(self._path, descriptor):
+            return False
         write_holder(descriptor, self._me)
         if not kernel_locks:
             time.sleep(_SETTLE_S)
@@ -142,10 +142,12 @@ class RunLock:
         until = time.monotonic() + left_s
         while time.monotonic() < until:
             time.sleep(min(1.0, BEAT_S))
-            with suppress(OSError):
-                self._path.stat()  # network file systems ask anew
-            if os.fstat(descriptor).st_mtime_ns != first:
-                return False
+            try:
+                with self._path.open("rb") as anew:  # or a network file system would answer from memory
+                    if os.fstat(anew.fileno()).st_mtime_ns != first:
+                        return False
+            except FileNotFoundError:
+                return True  # it has just ended
         return True
 
     def _beat(self) -> None:
