@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import resource
 import shutil
 from collections.abc import Callable, Iterator
@@ -164,6 +165,16 @@ def test_who_only_reads_is_told_and_changes_nothing(tmp_path: Path, caplog: pyte
     assert [line["step"] for line in read_metrics(tmp_path / "metrics.jsonl")] == [1, 2, 3, 4, 5]
     assert "line 4 is not JSON, line 5 is not JSON; they are left out" in caplog.text
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_metrics_that_are_no_file_are_an_error(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    (tmp_path / "metrics.jsonl").unlink()
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl cannot be read: it is a FIFO, not a file"):
+        read_metrics(tmp_path / "metrics.jsonl")
+    with pytest.raises(CheckpointError, match="it is a FIFO, not a file"):
+        records.cut_back(0)
 
 
 def test_half_a_last_line_is_dropped_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

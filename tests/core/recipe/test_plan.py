@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ def test_a_folder_without_a_plan_says_so(tmp_path: Path) -> None:
 def test_a_damaged_plan_says_so(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "plan.json").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"plan\.json is no plan that grpo-core .* understands"):
+        LaunchPlan.read(tmp_path)
+
+
+def test_a_plan_that_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "plan.json")
+    with pytest.raises(CheckpointError, match=r"plan\.json cannot be read: it is a FIFO, not a file"):
         LaunchPlan.read(tmp_path)
 
 

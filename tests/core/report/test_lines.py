@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from grpo_core.report.lines import read_lines
@@ -33,3 +34,10 @@ def test_a_broken_line_in_the_middle_costs_that_line_only(tmp_path: Path) -> Non
 def test_a_line_separator_inside_a_completion_ends_no_line(tmp_path: Path) -> None:
     rows, notes = read(tmp_path / "metrics.jsonl", '{"text": "a\u2028b\u0085c"}\n'.encode())
     assert (rows, notes) == ([{"text": "a\u2028b\u0085c"}], [])
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    notes: list[str] = []
+    assert list(read_lines(tmp_path / "metrics.jsonl", notes)) == []
+    assert notes == ["metrics.jsonl cannot be read: it is a FIFO, not a file"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,12 @@ def test_what_is_no_record_is_an_error_with_its_line(tmp_path: Path, lines: list
     with pytest.raises(DataError, match=words) as caught:
         read_step(1, file)
     assert caught.value.hint is not None
+
+
+def test_what_is_no_file_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "step-000001.jsonl")
+    with pytest.raises(DataError, match="cannot be read: it is a FIFO, not a file"):
+        read_step(1, tmp_path / "step-000001.jsonl")
 
 
 def test_a_file_of_another_name_is_no_step(tmp_path: Path) -> None:

@@ -218,7 +218,10 @@ class NoRecords:
 def read_metrics(path: Path) -> list[dict[str, object]]:
     """All good lines of a metrics.jsonl, each step once; none when there is no such file. Damaged ones are said, but
     for a last one that a kill cut off."""
-    good, damaged = _read(path)
+    try:
+        good, damaged = _read(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {_reason(error)}", hint="bring the file back") from error
     if damaged:
         logger.warning("%s; they are left out", _complaint(path, damaged))
     return [line.row for line in good if line.row is not None]

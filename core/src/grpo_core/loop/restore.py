@@ -16,6 +16,7 @@ from grpo_core.loop.checksums import SUMS_FILE, add_sums, faults_of_files, has_s
 from grpo_core.protocols import TrainerBackend
 from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.recipe.folder import STATE_FILE, checkpoints_of, step_named, step_of
+from grpo_core.regular_files import TEXT_BYTES, read_bytes
 
 __all__ = ["read_state", "restore", "sound_before"]
 
@@ -93,7 +94,7 @@ def _state_of(checkpoint: Path) -> tuple[LoopState | None, str]:
     """The state, or what is wrong with it."""
     path = checkpoint / STATE_FILE
     try:
-        state = _STATES.validate_json(path.read_bytes())
+        state = _STATES.validate_json(read_bytes(path, most=TEXT_BYTES))
     except OSError as error:
         return None, f"{STATE_FILE} cannot be read: {error.strerror}"
     except ValidationError as error:

@@ -16,7 +16,7 @@ from grpo_core.errors import CheckpointError, UsageError
 from grpo_core.plugins.specs import Scope
 from grpo_core.recipe.folder import PLAN_FILE, STATE_FILE, checkpoints_of, is_checkpoint
 from grpo_core.recipe.schema import Recipe
-from grpo_core.regular_files import path_fault, shown
+from grpo_core.regular_files import TEXT_BYTES, path_fault, read_bytes, shown
 
 __all__ = [
     "OF_A_RUN",
@@ -195,11 +195,11 @@ class LaunchPlan(_Part):
     @classmethod
     def _read(cls, file: Path) -> LaunchPlan:
         try:
-            return cls.model_validate_json(file.read_text(encoding="utf-8"))
+            return cls.model_validate_json(read_bytes(file, most=TEXT_BYTES))
         except OSError as error:
             message = f"{file} cannot be read: {error.strerror}"
             raise CheckpointError(message, hint="Name the folder of a run.") from None
-        except (UnicodeDecodeError, ValidationError):
+        except ValidationError:
             raise CheckpointError(
                 f"{file} is no plan that grpo-core {__version__} understands",
                 hint="It may be damaged, or made by another version of grpo-core. The run's own command with "

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grpo_core.regular_files import open_file
+
 __all__ = ["Line", "Row", "lines_of", "read_lines"]
 
 Row = dict[str, object]
@@ -29,11 +31,11 @@ class Line:
 
 
 def lines_of(path: Path) -> Iterator[Line]:
-    """Yield the lines of a file, good and bad ones.
+    """Yield the lines of a file, good and bad ones; raises `OSError` where it cannot be read.
 
     Lines end with a newline and nothing else: a completion may hold other characters that Python takes for line ends.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for number, data in enumerate(file, start=1):
             try:
                 row = json.loads(data)
@@ -49,11 +51,14 @@ def lines_of(path: Path) -> Iterator[Line]:
 
 def read_lines(path: Path, notes: list[str]) -> Iterator[Row]:
     """Yield the objects of a file; what is none is left out and named in `notes`."""
-    for line in lines_of(path):
-        if line.row is not None:
-            yield line.row
-        else:
-            notes.append(f"{_place(path)}: line {line.number}{line.problem} and was left out")
+    try:
+        for line in lines_of(path):
+            if line.row is not None:
+                yield line.row
+            else:
+                notes.append(f"{_place(path)}: line {line.number}{line.problem} and was left out")
+    except OSError as error:
+        notes.append(f"{_place(path)} cannot be read: {error.strerror}")
 
 
 def _place(path: Path) -> str:

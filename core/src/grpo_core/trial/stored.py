@@ -18,6 +18,7 @@ from typing import Any
 
 from grpo_core.errors import DataError, UsageError
 from grpo_core.recipe.folder import step_files_in
+from grpo_core.regular_files import open_file
 from grpo_core.trial.scoring import make_group
 from grpo_core.types import FinishReason, Message, RolloutGroup, Sample
 
@@ -80,7 +81,12 @@ def step_files(run_dir: Path, steps: Sequence[int] = ()) -> dict[int, Path]:
 
 def read_step(step: int, file: Path) -> StoredStep:
     """Read a step's completions; raises `DataError` that names the line for the first that is no record."""
-    lines = file.read_bytes().removesuffix(b"\n").split(b"\n")  # not splitlines: completions hold any character
+    try:
+        with open_file(file) as opened:
+            data = opened.read()
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}", hint=_HINT) from error
+    lines = data.removesuffix(b"\n").split(b"\n")  # not splitlines: completions hold any character
     rows = tuple(_row(f"{file} line {number}", line) for number, line in enumerate(lines, start=1))
     if rows[0]["member"] != 0:
         raise DataError(f"{file}: does not begin with the first completion of a group", hint="It is no run's record.")
