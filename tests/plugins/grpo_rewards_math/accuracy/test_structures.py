@@ -200,7 +200,8 @@ WORDS = [
     (r"\text{(C) 42}", r"\textbf{(D)}\ 42", 0.0),
     (r"\text{no solution}", "No solution", 1.0),
     (r"\text{even}", "odd", 0.0),
-    (r"\text{red, blue}", "blue, red", 1.0),
+    (r"\text{red, blue}", "blue, red", 0.0),
+    (r"\text{blue, red}", "blue, red", 1.0),
     ("A", "a", 1.0),
     ("x", "y", 0.0),
 ]

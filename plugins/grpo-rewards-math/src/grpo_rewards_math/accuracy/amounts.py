@@ -17,6 +17,9 @@ _FACTORS = {
     "hundred": "10^{2}",
     "gross": "144",
     "thousand": "10^{3}",
+    "lakh": "10^{5}",
+    "lac": "10^{5}",
+    "crore": "10^{7}",
     "million": "10^{6}",
     "billion": "10^{9}",
     "trillion": "10^{12}",
@@ -46,6 +49,16 @@ _SIGN = re.compile(
     r"(?=\s*\\?[$\d.(]|\s*\\(?:frac|sqrt|pi))",
     re.IGNORECASE,
 )
+_IN_ONE_SIGN = {
+    "十": "10",
+    "百": "10^{2}",
+    "千": "10^{3}",
+    "万": "10^{4}",
+    "萬": "10^{4}",
+    "亿": "10^{8}",
+    "億": "10^{8}",
+}
+_SIGNS_OF_FACTORS = re.compile(rf"(?<=[\d)}}])\s*(\\text\{{\s*)?([{''.join(_IN_ONE_SIGN)}]+)")
 _MOST_FACTORS = 3
 """Hundred thousand million is the longest chain."""
 
@@ -53,6 +66,7 @@ _MOST_FACTORS = 3
 def in_digits(text: str) -> str:
     """A text whose upright words are set as `\\\\text{…}`, with its number words as factors and signs."""
     text = _SIGN.sub(_as_sign, text).replace("‰", r"\cdot 10^{-3}")
+    text = re.sub(r"\\text\{\s*\}", " ", _SIGNS_OF_FACTORS.sub(_as_factors, text))
     for _ in range(_MOST_FACTORS):
         changed = _FACTOR.sub(_as_factor, text)
         if changed == text:
@@ -65,6 +79,10 @@ def _as_factor(match: re.Match[str]) -> str:
     factor = _FACTORS[(match["upright"] or match["plain"]).lower()]
     rest = f" \\text{{{match['rest']}}}" if match["rest"] else ""
     return f"{(match['grouped'] or '').replace(',', '')}\\cdot {factor}{rest}"
+
+
+def _as_factors(match: re.Match[str]) -> str:
+    return "".join(f"\\cdot {_IN_ONE_SIGN[sign]}" for sign in match[2]) + (f" {match[1]}" if match[1] else "")
 
 
 def _as_sign(match: re.Match[str]) -> str:

@@ -9,11 +9,23 @@ import logging
 from collections.abc import Callable, Sequence
 
 from grpo_rewards_math.accuracy.exact import radians, same_expression, same_trees, tree
+from grpo_rewards_math.accuracy.families import same_families
 from grpo_rewards_math.accuracy.problems import UnreadableError
 from grpo_rewards_math.accuracy.regions import as_region, same_region
 from grpo_rewards_math.accuracy.relations import is_name, same_relation, stated_value, variables
 from grpo_rewards_math.accuracy.units import DEGREE, unit_ratio
-from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, Relation, Union, Value, Words
+from grpo_rewards_math.accuracy.values import (
+    Choice,
+    Expression,
+    Family,
+    Grid,
+    Group,
+    Relation,
+    Union,
+    Value,
+    Without,
+    Words,
+)
 
 __all__ = ["equal"]
 
@@ -36,6 +48,10 @@ def _equal(reference: Value, answer: Value) -> bool:
         return _same_choice(reference, answer)
     if isinstance(reference, Words) or isinstance(answer, Words):
         return _same_words(reference, answer)
+    if isinstance(reference, Family) or isinstance(answer, Family):
+        if not isinstance(reference, Family) or not isinstance(answer, Family):
+            return False
+        return same_families(reference.forms, answer.forms)
     reference, answer = _without_name(reference, answer)
     if isinstance(reference, Expression) and isinstance(answer, Expression):
         return _same_quantities(reference, answer)
@@ -48,7 +64,9 @@ def _equal(reference: Value, answer: Value) -> bool:
         return _same_grids(reference, answer)
     if isinstance(reference, Group) and isinstance(answer, Group):
         return _same_groups(reference, answer)
-    if isinstance(reference, Relation | Union) or isinstance(answer, Relation | Union):
+    if isinstance(reference, Without) and isinstance(answer, Without) and _same_parts(reference, answer):
+        return True
+    if isinstance(reference, Relation | Union | Without) or isinstance(answer, Relation | Union | Without):
         regions = as_region(reference), as_region(answer)
         return regions[0] is not None and regions[1] is not None and same_region(regions[0], regions[1])
     return _same_single(reference, answer)
@@ -87,6 +105,8 @@ def _same_choice(reference: Value, answer: Value) -> bool:
 def _letter(value: Value) -> str | None:
     if isinstance(value, Choice):
         return value.letter
+    if isinstance(value, Expression) and value.text in ("E", "I"):  # read as numbers, where nothing says otherwise
+        return value.text.lower()
     return value.text if isinstance(value, Words) and len(value.text) == 1 else None
 
 
@@ -116,8 +136,21 @@ def _same_grids(reference: Value, answer: Value) -> bool:
         return shapes[0] == shapes[1] and all(
             _pairwise(one, other) for one, other in zip(reference.rows, answer.rows, strict=True)
         )
+    rows = _rows(reference), _rows(answer)
+    if rows[0] is not None and rows[1] is not None:
+        return _same_grids(rows[0], rows[1])
     cells = [_vector(value) for value in (reference, answer)]
     return cells[0] is not None and cells[1] is not None and _pairwise(cells[0], cells[1])
+
+
+def _rows(value: Value) -> Grid | None:
+    """A matrix, or an array of arrays of the same length: [[1, 2], [3, 4]]."""
+    if isinstance(value, Grid):
+        return value
+    if not isinstance(value, Group) or value.kind != "sequence" or value.brackets != "[]":
+        return None
+    rows = [item.items for item in value.items if isinstance(item, Group) and item.brackets == "[]"]
+    return Grid(tuple(rows)) if len(rows) == len(value.items) and len({len(row) for row in rows}) == 1 else None
 
 
 def _vector(value: Value) -> Sequence[Value] | None:
@@ -129,7 +162,8 @@ def _vector(value: Value) -> Sequence[Value] | None:
 
 
 def _same_groups(reference: Group, answer: Group) -> bool:
-    """Sequences by their order and brackets, the rest as sets. Values without brackets may be either."""
+    """Sequences by their order and brackets, lists of words by their order, the rest as sets. Values without brackets
+    may be either."""
     if reference.kind == answer.kind == "sequence":
         same_brackets = reference.brackets == answer.brackets or {reference.brackets, answer.brackets} == {"()", "[]"}
         interval = len(reference.items) == 2 and reference.brackets != answer.brackets
@@ -138,9 +172,23 @@ def _same_groups(reference: Group, answer: Group) -> bool:
         sequence = reference if reference.kind == "sequence" else answer
         loose = "values" in (reference.kind, answer.kind) and sequence.brackets in ("()", "[]")
         return loose and _pairwise(_in_order(reference), _in_order(answer))
+    if reference.kind == "values" and (_has_words(reference) or _has_words(answer)):
+        return _pairwise(reference.items, answer.items)
     if _is_assignment(reference) != _is_assignment(answer):
         return reference.kind == answer.kind and _pairwise(_in_order(reference), _in_order(answer))
     return _covers(reference.items, answer.items, _equal) and _covers(answer.items, reference.items, _flipped)
+
+
+def _same_parts(reference: Without, answer: Without) -> bool:
+    """Of what is no set of reals: the integers without 0."""
+    one, other = reference.removed, answer.removed
+    covered = _covers(one, other, _equal) and _covers(other, one, _flipped)
+    return covered and _equal(reference.whole, answer.whole)
+
+
+def _has_words(group: Group) -> bool:
+    """Whether texts are listed, whose order may be the answer; not options by their letters, nor products."""
+    return any(isinstance(item, Words) and len(item.text) > 1 and not item.is_product for item in group.items)
 
 
 def _is_assignment(group: Group) -> bool:

@@ -11,13 +11,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 
+from grpo_rewards_math.accuracy.brackets import closing_end, split, with_round_ends
+from grpo_rewards_math.accuracy.choices import split_choice
 from grpo_rewards_math.accuracy.expression import check_expression, number_of
+from grpo_rewards_math.accuracy.families import PARAMETER, split_family
 from grpo_rewards_math.accuracy.problems import NotRationalError, UnreadableError
 from grpo_rewards_math.accuracy.rational import evaluate
+from grpo_rewards_math.accuracy.relations import is_name
 from grpo_rewards_math.accuracy.sentence import announced
 from grpo_rewards_math.accuracy.spelling import canonical
 from grpo_rewards_math.accuracy.units import split_unit
-from grpo_rewards_math.accuracy.values import Choice, Expression, Grid, Group, Relation, Union, Value, Words
+from grpo_rewards_math.accuracy.values import (
+    Choice,
+    Expression,
+    Family,
+    Grid,
+    Group,
+    Relation,
+    Union,
+    Value,
+    Without,
+    Words,
+)
 
 __all__ = ["read", "read_sentence"]
 
@@ -29,7 +44,6 @@ _SEPARATOR = re.compile(
     r"[,;]\s*(?:\\text\{(?:and|or)\}|(?:and|or)\b)?|\\text\{,?\s*(?:and|or),?\s*\}|\b(?:and|or)\b|\\&|&"
 )
 _SIGN = re.compile(r"\\(?:le|ge|ne|approx|in|equiv|sim)(?![a-zA-Z])|[=<>]")
-_CHOICE = re.compile(r"(?:\\text\{\s*)?[(\[]?([A-J])(?:[)\].:]\s*\}?|\s*\})\s*(.*)", re.DOTALL)
 _ENVIRONMENT = re.compile(
     r"\\begin\s*\{([pbBvV]?(?:small)?matrix|array)\}\s*(?:\{[^{}]*\})?(.*)\\end\s*\{\1\}", re.DOTALL
 )
@@ -41,6 +55,7 @@ _OPERATION = re.compile(r"[a-zA-Z]{1,2}(?:\s*[-/]\s*[a-zA-Z]{1,2})+")
 _POINT = re.compile(r"[ABDEK-Z](?:_\{?\w\}?|'){0,2}\s*(?=\()")
 """The name of a point before its coordinates. C(5, 2), F(1, 2) and the like are values of functions."""
 _REALS = "(-\\infty,\\infty)"
+_WITHOUT = re.compile(r"\\setminus(?![a-zA-Z])|(?<=\})\s*-\s*(?=\\\{)")
 _EMPTY = {"\\emptyset": "empty set", "\\{ \\}": "empty set", "\\{\\}": "empty set"}
 
 
@@ -48,11 +63,19 @@ def read(text: str) -> Value:
     """What a canonical text states as a whole; raises `UnreadableError`."""
     if not text:
         raise UnreadableError("no text")
+    text = with_round_ends(text)
     if text in _EMPTY:
         return Words(_EMPTY[text])
     if _THOUSANDS.fullmatch(split_unit(text)[0]):
         return _expression(_joined_thousands(text))
-    parts = _split(text, _SEPARATOR)
+    with suppress(UnreadableError):  # several options may still be several values
+        choice = _choice(text)
+        if choice is not None:
+            return choice
+    forms = split_family(text)
+    if forms is not None:
+        return _family(forms)
+    parts = split(text, _SEPARATOR)
     if len(parts) > 1:
         return _values(parts, text)
     return _read_one(text)
@@ -60,6 +83,7 @@ def read(text: str) -> Value:
 
 def read_sentence(text: str) -> Value:
     """What the sentences of a text announce; raises `UnreadableError`. A value goes before words."""
+    split_choice(canonical(text))  # A. then B: several options are no explanation of the last one
     words = None
     for part in announced(text):
         with suppress(UnreadableError):
@@ -72,16 +96,35 @@ def read_sentence(text: str) -> Value:
     return words
 
 
+def _family(forms: str) -> Value:
+    """Of what forms give: x = k\\pi, \\pm k\\pi, several of them, or a set."""
+    value = read(forms)
+    values = value.items if isinstance(value, Group) and value.kind != "sequence" else (value,)
+    found = []
+    for each in values:
+        if isinstance(each, Relation) and each.signs == ("=",) and is_name(each.sides[0]):
+            each = each.sides[1]
+        inner = each.items if isinstance(each, Group) and each.kind == "values" else (each,)
+        found += [Expression(v.text, None) if isinstance(v, Words) and v.text == PARAMETER else v for v in inner]
+    if not all(isinstance(each, Expression) for each in found):
+        raise UnreadableError("a family of something else than numbers")
+    return Family(tuple(each for each in found if isinstance(each, Expression)))
+
+
 def _read_one(text: str) -> Value:
     if not text:
         raise UnreadableError("nothing where a value should be")
     grid = _ENVIRONMENT.fullmatch(text)
     if grid is not None and not grid[1].startswith(("v", "V")):
         return _grid(grid[2])
-    unions = _split(text, re.compile(r"\\cup(?![a-zA-Z])"))
+    unions = split(text, re.compile(r"\\cup(?![a-zA-Z])"))
     if len(unions) > 1:
         return Union(tuple(_read_one(part) for part in unions))
-    if _SIGN.search(text) and len(_split(text, _SIGN)) > 1:
+    whole, *removed = split(text, _WITHOUT)
+    if removed and not split(whole, _SIGN)[1:]:
+        braced = (re.sub(r"^\{(.*)\}$", r"\\{\1\\}", part) for part in removed)
+        return Without(_read_one(whole), tuple(map(_read_one, braced)))
+    if _SIGN.search(text) and len(split(text, _SIGN)) > 1:
         return _relation(text)
     bracketed = _bracketed(_without_point(text))
     if bracketed is not None:
@@ -128,21 +171,20 @@ def _bracketed(text: str) -> Value | None:
         return Group("set", tuple(_items(inner)))
     if text[0] not in "([" or text[-1] not in ")]":
         return None
-    if _closes(text) != len(text):
+    if closing_end(text) != len(text):
         return None
     inner = text[1:-1].strip()
-    parts = _split(inner, re.compile(r"[,;]"))
+    parts = split(inner, re.compile(r"[,;]"))
     if len(parts) > 1:
         return Group("sequence", tuple(_items(inner)), text[0] + text[-1])
-    if text[0] + text[-1] == "()":
-        return read(inner)
-    return Group("sequence", (read(inner),), text[0] + text[-1])
+    value = read(inner)
+    return value if text[0] + text[-1] == "()" or isinstance(value, Grid) else Group("sequence", (value,), "[]")
 
 
 def _without_point(text: str) -> str:
     """The coordinates of a named point, P(1, 2); other texts as they are."""
     name = _POINT.match(text)
-    if name is None or _closes(text[name.end() :]) != len(text) - name.end():
+    if name is None or closing_end(text[name.end() :]) != len(text) - name.end():
         return text
     inner = text[name.end() + 1 : -1]
     return text[name.end() :] if "," in inner and not re.search(r"(?<![a-zA-Z\\])[a-zA-Z]", inner) else text
@@ -150,30 +192,18 @@ def _without_point(text: str) -> str:
 
 def _ruled(element: str, rule: str) -> Value:
     """What of a name the rule of a set says: x | x > 2. That of anything else (5 | 6, 2k | k > 2) says nothing."""
+    if (forms := split_family(f"{element}, {rule}")) is not None:
+        return _family(forms)
     if not _are_names(re.split(r"\\in(?![a-zA-Z])", element, maxsplit=1)[0].strip()):
         raise UnreadableError("a set whose elements are no name")
     return read(rule)
 
 
-def _closes(text: str) -> int:
-    """Where the bracket that opens the text is closed, by whichever kind: half-open intervals mix them."""
-    depth, position = 0, 0
-    while position < len(text):
-        if text[position] == "\\":
-            position += 2
-            continue
-        depth += (text[position] in "([") - (text[position] in ")]")
-        position += 1
-        if depth == 0:
-            return position
-    return -1
-
-
 def _items(inner: str) -> list[Value]:
     """The elements inside brackets: there a comma separates, unless others with blanks do."""
-    parts = _split(inner, re.compile(r";|,\s+" if re.search(r",\s", inner) and ",\\" not in inner else r"[,;]"))
+    parts = split(inner, re.compile(r";|,\s+" if re.search(r",\s", inner) and ",\\" not in inner else r"[,;]"))
     if any("," in part and not _THOUSANDS.fullmatch(part) and not _bracket_inside(part) for part in parts):
-        parts = _split(inner, re.compile(r"[,;]"))
+        parts = split(inner, re.compile(r"[,;]"))
     if len(parts) > _MAX_ITEMS:
         raise UnreadableError(f"more than {_MAX_ITEMS} values")
     items = [_expression(_joined_thousands(p)) if _THOUSANDS.fullmatch(p) else _read_one(p) for p in parts]
@@ -185,7 +215,7 @@ def _bracket_inside(part: str) -> bool:
 
 
 def _relation(text: str) -> Value:
-    parts, signs = _split(text, _SIGN), _signs(text)
+    parts, signs = split(text, _SIGN), _signs(text)
     if any(not part for part in parts):
         raise UnreadableError("a relation with an empty side")
     if signs[0] == "\\in" and len(parts) == 2 and _are_names(parts[0]):
@@ -241,7 +271,7 @@ def _are_names(text: str) -> bool:
 
 def _signs(text: str) -> list[str]:
     found: list[str] = []
-    _split(text, _SIGN, found)
+    split(text, _SIGN, found)
     return found
 
 
@@ -259,15 +289,22 @@ def _grid(inner: str) -> Value:
     return Grid(cells)
 
 
+def _choice(text: str) -> Choice | None:
+    choice = split_choice(text)
+    if choice is None:
+        return None
+    content = None
+    if choice[1]:
+        with suppress(UnreadableError):
+            content = read(choice[1])
+    return Choice(choice[0].lower(), content)
+
+
 def _words(text: str) -> Value | None:
     """A choice or words, when the text has nothing of an expression; None otherwise."""
-    choice = _CHOICE.fullmatch(text)
-    if choice is not None and (not choice[2] or not re.match(r"[-+^_!/=]|\\cdot", choice[2])):
-        content = None
-        if choice[2]:
-            with suppress(UnreadableError):
-                content = read(choice[2].strip())
-        return Choice(choice[1].lower(), content)
+    choice = _choice(text)
+    if choice is not None:
+        return choice
     if _OPERATION.fullmatch(text):
         return None  # a/b, a - b: letters, but no word
     plain = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text)
@@ -298,37 +335,3 @@ def _expression(text: str) -> Expression:
 
 def _joined_thousands(text: str) -> str:
     return re.sub(r"(?<=\d),(?=\d{3})", "", text)
-
-
-def _split(text: str, separator: re.Pattern[str], found: list[str] | None = None) -> list[str]:
-    """The parts between separators outside all brackets; what separated them is added to `found`."""
-    parts, begin, position, depth = [], 0, 0, 0
-    while position < len(text):
-        match = separator.match(text, position) if depth == 0 else None
-        if (
-            match is not None
-            and match.end() > position
-            and not (match[0][0].isalpha() and _inside_word(text, position))
-        ):
-            parts.append(text[begin:position].strip())
-            if found is not None:
-                found.append(match[0].strip())
-            begin = position = match.end()
-            continue
-        character = text[position]
-        if text.startswith("\\begin", position):
-            depth += 1
-        elif text.startswith("\\end", position):
-            depth -= 1
-        if character == "\\" and text[position + 1 : position + 2] in ("{", "}", "\\"):
-            depth += {"{": 1, "}": -1, "\\": 0}[text[position + 1]]
-            position += 2
-            continue
-        depth += (character in "([{") - (character in ")]}")
-        position += 1
-    parts.append(text[begin:].strip())
-    return parts
-
-
-def _inside_word(text: str, position: int) -> bool:
-    return position > 0 and (text[position - 1].isalpha() or text[position - 1] == "\\")

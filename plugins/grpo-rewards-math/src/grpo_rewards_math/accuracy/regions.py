@@ -14,7 +14,7 @@ import sympy
 from grpo_rewards_math.accuracy.exact import same_trees
 from grpo_rewards_math.accuracy.problems import UnreadableError
 from grpo_rewards_math.accuracy.relations import side_tree
-from grpo_rewards_math.accuracy.values import Group, Relation, Union, Value
+from grpo_rewards_math.accuracy.values import Group, Relation, Union, Value, Without
 
 __all__ = ["Piece", "as_region", "same_region"]
 
@@ -81,11 +81,20 @@ def _region(value: Value) -> tuple[Piece, ...] | None:
             return _region(Union(items))
         case Relation():
             return _solved(value)
+        case Without(whole, removed):
+            left = _region(whole)
+            for each in removed:
+                gone = _region(each)
+                if left is None or gone is None:
+                    return None
+                for piece in gone:
+                    left = _overlap(left, _outside(piece))
+            return left
     return None
 
 
 def _solved(relation: Relation) -> tuple[Piece, ...] | None:
-    """A chain of inequalities in one variable, each of first degree."""
+    """A chain of inequalities in one variable, each of first degree, or of the absolute value of such a term."""
     pieces: tuple[Piece, ...] | None = None
     name = None
     for left, sign, right in zip(relation.sides, relation.signs, relation.sides[1:], strict=False):
@@ -94,11 +103,33 @@ def _solved(relation: Relation) -> tuple[Piece, ...] | None:
         if len(symbols) != 1 or (name is not None and symbols != {name}):
             return None
         (name,) = symbols
-        found = _half_lines(difference, name, sign)
+        found = _where(difference, name, sign)
         if found is None:
             return None
         pieces = found if pieces is None else _overlap(pieces, found)
     return pieces
+
+
+def _where(difference: Any, name: Any, sign: str) -> tuple[Piece, ...] | None:
+    """For which values of the variable the difference stands to 0 as the sign says."""
+    lengths = difference.atoms(sympy.Abs)
+    if not lengths:
+        return _half_lines(difference, name, sign)
+    length = next(iter(lengths))
+    stretch = sympy.Symbol("length")
+    linear = sympy.expand(difference.xreplace({length: stretch}))
+    factor, rest = linear.coeff(stretch, 1), linear.coeff(stretch, 0)
+    if len(lengths) > 1 or linear.free_symbols != {stretch} or sympy.expand(linear - factor * stretch - rest) != 0:
+        return None
+    if not factor.is_real or factor == 0 or not rest.is_real:
+        return None
+    bound, inner = -rest / factor, length.args[0]
+    if factor < 0:
+        sign = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}.get(sign, sign)
+    above, below = _half_lines(inner - bound, name, sign), _half_lines(-inner - bound, name, sign)
+    if above is None or below is None or _order(bound) < 0:
+        return None
+    return _overlap(above, below) if sign in ("<", "\\le", "\\ne") else (*above, *below)
 
 
 def _half_lines(difference: Any, name: Any, sign: str) -> tuple[Piece, ...] | None:
@@ -117,13 +148,35 @@ def _half_lines(difference: Any, name: Any, sign: str) -> tuple[Piece, ...] | No
     return (low,) if below else (high,)
 
 
-def _overlap(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> tuple[Piece, ...] | None:
-    """Of two half-lines."""
-    if len(one) != 1 or len(other) != 1:
-        return None
-    lows = sorted((one[0], other[0]), key=lambda piece: _order(piece.low))
-    highs = sorted((one[0], other[0]), key=lambda piece: _order(piece.high))
-    return (Piece(lows[1].low, highs[0].high, lows[1].low_closed, highs[0].high_closed),)
+def _overlap(one: Sequence[Piece], other: Sequence[Piece]) -> tuple[Piece, ...]:
+    """What is in both."""
+    found = []
+    for first in one:
+        for second in other:
+            (low, low_closed), (high, high_closed) = _ends(first, second)
+            if _order(low) < _order(high) or (same_trees(low, high) and low_closed and high_closed):
+                found.append(Piece(low, high, low_closed, high_closed))
+    return tuple(found)
+
+
+def _ends(first: Piece, second: Piece) -> tuple[tuple[Any, bool], tuple[Any, bool]]:
+    """The higher of the low ends and the lower of the high ones, each with whether it belongs to both."""
+    lows = [(first.low, first.low_closed), (second.low, second.low_closed)]
+    highs = [(first.high, first.high_closed), (second.high, second.high_closed)]
+    if same_trees(first.low, second.low):
+        lows = [(first.low, first.low_closed and second.low_closed)]
+    if same_trees(first.high, second.high):
+        highs = [(first.high, first.high_closed and second.high_closed)]
+    return max(lows, key=lambda end: _order(end[0])), min(highs, key=lambda end: _order(end[0]))
+
+
+def _outside(piece: Piece) -> tuple[Piece, ...]:
+    """All reals but those in a piece."""
+    sides = (
+        Piece(-sympy.oo, piece.low, False, not piece.low_closed),
+        Piece(piece.high, sympy.oo, not piece.high_closed, False),
+    )
+    return tuple(side for side in sides if side.low not in (sympy.oo,) and side.high not in (-sympy.oo,))
 
 
 def _order(end: Any) -> float:

@@ -55,6 +55,13 @@ _SIGNS = {
     "’": "'",
     "′": "'",
     "→": r"\to ",
+    "⟨": "(",
+    "〈": "(",
+    "⟩": ")",
+    "〉": ")",
+    "∠": r"\angle ",
+    "∖": r"\setminus ",
+    "∀": r"\forall ",
     **{chr(0x200B + i): "" for i in range(4)},
     "\u2060": "",
     "\ufeff": "",
@@ -96,6 +103,9 @@ _NAMES = (
     (re.compile(r"\\(?:lbrack)(?![a-zA-Z])"), "["),
     (re.compile(r"\\(?:rbrack)(?![a-zA-Z])"), "]"),
     (re.compile(r"\\[lr]vert(?![a-zA-Z])"), "|"),
+    (re.compile(r"\\langle(?![a-zA-Z])"), "("),
+    (re.compile(r"\\rangle(?![a-zA-Z])"), ")"),
+    (re.compile(r"\\(?:smallsetminus|backslash)(?![a-zA-Z])"), r"\\setminus "),
     (re.compile(r"\\(?:l|c|d|)dots[bcimo]?(?![a-zA-Z])|\\ldots(?![a-zA-Z])"), "..."),
     (re.compile(r"\^\s*\{?\s*\\(?:circ|degree)(?![a-zA-Z])\s*\}?|\\(?:degree|textdegree)(?![a-zA-Z])"), r"^\\circ "),
     (re.compile(r"\\%"), "%"),
@@ -113,6 +123,14 @@ _NAMES = (
     (re.compile(r"(?<![a-zA-Z\\])(sin|cos|tan|cot|sec|csc|ln|log|exp|arctan|arcsin|arccos)(?=\s*[(\d\\])"), r"\\\1 "),
     (re.compile(r"\\infinity(?![a-zA-Z])"), r"\\infty "),
 )
+_ANGLE_BRACKETS = re.compile(r"(?:^|(?<==))\s*<([^<>=]*,[^<>=]*)>\s*$")
+_MEASURED = (
+    r"(?:(?:\\text\{)?m\}?\s*)?\\(?:angle|measuredangle|sphericalangle|triangle)(?![a-zA-Z])\s*\{?\s*([A-Z]{1,3}|\d)\s*\}?",
+    r"\\(?:overline|overrightarrow|overleftrightarrow|vec|hat|widehat|mathbf|mathrm)\s*\{\s*([A-Za-z]{1,3})\s*\}",
+    r"\|([A-Z]{2})\|",
+)
+_NAME_OF_MEASURE = re.compile(rf"(?:{'|'.join(_MEASURED)})(?=\s*(?:=|\\approx(?![a-zA-Z])))")
+"""\\angle ABC, \\overline{AB}, |AB| or \\vec{v} before a sign of equality, where it names what has the value."""
 _E_NOTATION = re.compile(r"(?<![\w.\\])(\d+\.?\d*|\.\d+)[eE]([+-]?\d+)(?![\w.])")
 _REPEATING = re.compile(
     r"(?<![\d.])(\d*)\.(\d*)(?:\\(?:overline|bar|dot)\s*\{(\d+)\}|\\(?:overline|bar|dot)\s*(\d)|\((\d+)\)|(?P<r>(\d)\7{2,})\s*\.{3})"
@@ -134,12 +152,18 @@ def canonical(text: str) -> str:
     for pattern, replacement in _NAMES:
         text = pattern.sub(replacement, text)
     text = _LAYOUT.sub(" ", _STYLED.sub("", text))
+    text = _NAME_OF_MEASURE.sub(lambda match: _name(next(filter(None, match.groups()))), text)
+    text = _ANGLE_BRACKETS.sub(r"(\1)", text)
     text = _PLAIN_GROUPED.sub(lambda match: match[0].replace(" ", ""), text)
     text = _arguments(text)
     text = _E_NOTATION.sub(r"(\1\\cdot 10^{\2})", text)
     text = _REPEATING.sub(_repeating, text)
     text = _PLAIN_MIXED.sub(_mixed, _MIXED.sub(_mixed, text))
     return _trimmed(text)
+
+
+def _name(letters: str) -> str:
+    return f"{letters} " if letters.isalpha() else f"a_{letters} "
 
 
 def without_tags(text: str) -> str:
@@ -202,7 +226,7 @@ def _word(match: re.Match[str]) -> str:
         return " "
     if re.fullmatch(r"[-+]?[\d.,]+%?", content) or re.fullmatch(r"[eiEI]", content):
         return f" {content} " if len(content) > 1 else content
-    counted = re.fullmatch(r"([-+]?\d[\d.,]*)\s+([A-Za-z]+(?:[/ ][A-Za-z]+)?)", content)
+    counted = re.fullmatch(r"([-+]?\d[\d.,]*)\s+([A-Za-z]+(?:[/ -][A-Za-z]+){0,4})", content)
     if counted is not None:
         return f" {counted[1]} \\text{{{counted[2]}}}"
     if content.lower() in ("degree", "degrees"):

@@ -1,13 +1,16 @@
 """Units behind a value: split off, named once, and converted where both sides state one.
 
 A question fixes its unit, so a unit on one side alone changes nothing; two different ones do. Words count as a unit
-when they are set as text or known here; letters that could be variables are left alone.
+when they are set as text or known here, and change nothing (`qualifiers`); letters that could be variables are left
+alone.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+
+from grpo_rewards_math.accuracy.qualifiers import is_qualified
 
 __all__ = ["DEGREE", "split_unit", "unit_ratio"]
 
@@ -74,15 +77,6 @@ for _name in _OTHERS.split():
 _TEXT = r"\\text\{([^{}]*)\}"
 _POWER = r"\s*(?:\^\s*\{?\s*-?\d\s*\}?)?"
 _TEXT_TAIL = re.compile(rf"(?P<unit>(?:\s*[/]?\s*(?:\\cdot\s*)?{_TEXT}{_POWER})+)$")
-_NO_UNIT = re.compile(
-    r"(?i)\b(?:and|or|nor|not|no|never|none|neither|either|cannot|maybe|perhaps|probably|possibly|is|isnt|are|arent|was|were|"
-    r"be|but|except|unless|if|least|most|than|answer|instead|plus|minus|squared|cubed|factorial|modulo|mod|divided|multiplied|"
-    r"raised|doubled|tripled|halved|negated|inverted|reciprocal|root|power|digits|choose|times\s+\S+|to the)\b|"
-    r"n['’]t\b|\b(?:wrong|incorrect|false|untrue|invalid|impossible|mistaken|more|less|fewer|score|twice|double|triple|half|"
-    r"third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth|millionth)\W*$"
-)
-"""What takes a value back, computes with it or says more of it than its unit: `5 is wrong`, `5 squared`. 5 wrong
-answers and 5 more apples are counted, though."""
 _PLAIN_UNIT = re.compile(r"[(\s]*[^\W\d_](?:[^\W\d_]|[\s/.()·'\-]|\\cdot|\^\s*\{?\s*-?\d\s*\}?|(?<=m)[23])*")
 _DEGREE_TAIL = re.compile(r"(?P<unit>\s*\^\\circ\s*(?:\\text\{\s*)?(?:[CF]|[Cc]elsius|[Ff]ahrenheit)?\s*\}?)$")
 _HEAD = re.compile(r"^(?P<unit>\\text\{(?:dollars|euro|pound|yen|rupee|won|US|USD|Rs\.?)\})\s*")
@@ -102,7 +96,7 @@ def split_unit(text: str) -> tuple[str, str | None]:
             continue
         value = text[: match.start()].strip()
         said = re.sub(_TEXT, r"\1 ", match["unit"])
-        if pattern is not _DEGREE_TAIL and _NO_UNIT.search(said):
+        if pattern is not _DEGREE_TAIL and is_qualified(said):
             continue
         if pattern is _TEXT_TAIL and not _PLAIN_UNIT.fullmatch(said):
             continue

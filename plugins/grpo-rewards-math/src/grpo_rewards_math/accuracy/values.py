@@ -11,7 +11,19 @@ from fractions import Fraction
 from itertools import chain
 from typing import Literal
 
-__all__ = ["Choice", "Expression", "Grid", "Group", "Relation", "Union", "Value", "Words", "expressions"]
+__all__ = [
+    "Choice",
+    "Expression",
+    "Family",
+    "Grid",
+    "Group",
+    "Relation",
+    "Union",
+    "Value",
+    "Without",
+    "Words",
+    "expressions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +86,29 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
+class Without:
+    """A set without others: R \\setminus \\{0\\}."""
+
+    whole: Value
+    removed: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The numbers that forms give for all integers: k\\pi, k in Z."""
+
+    forms: tuple[Expression, ...]
+    """Each with the parameter `families.PARAMETER`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
     """A matrix or a vector."""
 
     rows: tuple[tuple[Value, ...], ...]
 
 
-Value = Expression | Words | Choice | Group | Relation | Union | Grid
+Value = Expression | Words | Choice | Group | Relation | Union | Without | Family | Grid
 
 
 def expressions(value: Value) -> Iterator[Expression]:
@@ -88,7 +116,11 @@ def expressions(value: Value) -> Iterator[Expression]:
     match value:
         case Expression():
             yield value
+        case Family(forms=forms):
+            yield from forms
         case Group(items=parts) | Relation(sides=parts) | Union(parts=parts):
             yield from chain.from_iterable(map(expressions, parts))
+        case Without(whole=whole, removed=removed):
+            yield from chain.from_iterable(map(expressions, (whole, *removed)))
         case Grid(rows=rows):
             yield from chain.from_iterable(map(expressions, chain.from_iterable(rows)))
