@@ -67,8 +67,9 @@ def _equal(reference: Value, answer: Value) -> bool:
     if isinstance(reference, Without) and isinstance(answer, Without) and _same_parts(reference, answer):
         return True
     if isinstance(reference, Relation | Union | Without) or isinstance(answer, Relation | Union | Without):
-        regions = as_region(reference), as_region(answer)
-        return regions[0] is not None and regions[1] is not None and same_region(regions[0], regions[1])
+        wanted = as_region(reference)
+        given = None if wanted is None else as_region(answer)
+        return wanted is not None and given is not None and same_region(wanted, given)
     return _same_single(reference, answer)
 
 

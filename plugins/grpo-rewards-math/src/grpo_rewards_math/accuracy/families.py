@@ -31,6 +31,7 @@ _CONDITION = re.compile(
     re.DOTALL,
 )
 _MOST_TERMS = 1_000
+_MAX_CHARACTERS = 400
 
 
 def split_family(text: str) -> str | None:
@@ -38,7 +39,7 @@ def split_family(text: str) -> str | None:
 
     Raises `UnreadableError` where the forms do not depend on it.
     """
-    if "\\in" not in text and "integer" not in text:
+    if len(text) > _MAX_CHARACTERS or ("\\in" not in text and "integer" not in text):
         return None
     found = _CONDITION.fullmatch(text)
     if found is None or not found["forms"].strip():

@@ -39,6 +39,8 @@ __all__ = ["read", "read_sentence"]
 _MAX_ITEMS = 200
 _NEAR = Fraction(1, 20)
 _MAX_WORDS_CHARACTERS = 80
+_MAX_OPTION_CHARACTERS = 400
+"""Of what an option says; a longer one is its letter alone."""
 _THOUSANDS = re.compile(r"[-+]?(?:\\text\{dollars\} ?)?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _SEPARATOR = re.compile(
     r"[,;]\s*(?:\\text\{(?:and|or)\}|(?:and|or)\b)?|\\text\{,?\s*(?:and|or),?\s*\}|\b(?:and|or)\b|\\&|&"
@@ -294,7 +296,7 @@ def _choice(text: str) -> Choice | None:
     if choice is None:
         return None
     content = None
-    if choice[1]:
+    if 0 < len(choice[1]) <= _MAX_OPTION_CHARACTERS:
         with suppress(UnreadableError):
             content = read(choice[1])
     return Choice(choice[0].lower(), content)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -17,6 +18,8 @@ from grpo_rewards_math.accuracy.relations import side_tree
 from grpo_rewards_math.accuracy.values import Group, Relation, Union, Value, Without
 
 __all__ = ["Piece", "as_region", "same_region"]
+
+_MOST_PIECES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ def _region(value: Value) -> tuple[Piece, ...] | None:
                     return None
                 for piece in gone:
                     left = _overlap(left, _outside(piece))
+                    if len(left) > _MOST_PIECES:
+                        raise UnreadableError(f"a set of more than {_MOST_PIECES} pieces")
             return left
     return None
 
@@ -179,6 +184,7 @@ def _outside(piece: Piece) -> tuple[Piece, ...]:
     return tuple(side for side in sides if side.low not in (sympy.oo,) and side.high not in (-sympy.oo,))
 
 
+@lru_cache(maxsize=4_096)
 def _order(end: Any) -> float:
     return float(sympy.N(end))
 
