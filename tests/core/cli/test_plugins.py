@@ -223,3 +223,77 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     with pytest.raises(PluginError) as caught:
         plugins("doctor", "zzzzzz")
     assert caught.value.hint == "`grpoctl plugins list` shows what there is."
+
+
+UNSOUND = """
+    import os
+    from grpo_core.api import (
+        DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec, hookimpl
+    )
+
+    if os.environ.get("NEVER"):
+        import torch
+
+    @hookimpl
+    def grpo_reward_functions():
+        yield RewardSpec(name="lost", summary="s", target="grpo_nowhere.rewards:lost")
+        yield RewardSpec(name="renamed", summary="s", target=f"{__file__}:renamd")
+        yield RewardSpec(name="sound", summary="s", target=f"{__file__}:sound")
+
+    @hookimpl
+    def grpo_dataset_preprocessors():
+        yield DatasetSpec(name="rows", summary="s", target=f"{__file__}:sound", source="grpo_nowhere.data:rows")
+
+    @hookimpl
+    def grpo_rollout_backends():
+        yield RolloutSpec(name="engine", summary="s", target=f"{__file__}:sound", serve=f"{__file__}:serve")
+
+    @hookimpl
+    def grpo_trackers():
+        yield TrackerSpec(name="curves", summary="s", target=f"{__file__}:sound", options="json:dumps")
+
+    @hookimpl
+    def grpo_recipes():
+        yield RecipeSpec(name="gone", summary="s", package="grpo_core", path="recipes/gone.yaml")
+
+    def sound(completions):
+        return [0.0 for _ in completions]
+"""
+
+
+def test_the_doctor_finds_what_a_loaded_plugin_registers_and_does_not_have(site: Path, tmp_path: Path) -> None:
+    file = write_plugin(tmp_path, UNSOUND, name="unsound.py")
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "sound.jsonl").write_text('{"completion": "a", "expected": "high"}\n')
+    result = plugins("doctor", "unsound.py", "--plugin", str(file))
+    assert result.exit_code == 3
+    told = [line.removeprefix("unsound.py: ") for line in lines(result) if line.startswith("unsound.py: ")]
+    beginnings = [
+        "its module",
+        "dataset rows: its source: there is no module 'grpo_nowhere'",
+        "recipe gone: its file: 'unsound.py/gone' registers a recipe file that is not there: recipes/gone.yaml",
+        "reward lost: its target: there is no module 'grpo_nowhere'",
+        "reward renamed: its target: file",
+        "reward sound: its cases: ",
+        "rollout engine: its serve: file",
+        "tracker curves: its options: 'json:dumps' is not a pydantic model",
+    ]
+    assert len(told) == len(beginnings), told
+    for beginning in beginnings:
+        assert any(line.startswith(beginning) for line in told), (beginning, told)
+    assert f"imports torch ({file}:" in told[0] or "imports torch (unsound.py:" in told[0]
+    (facts,) = json.loads(plugins("doctor", "unsound.py", "--plugin", str(file), "--json").stdout)
+    assert (facts["status"], len(facts["faults"])) == ("loaded", len(told))
+
+
+def test_every_installed_plugin_has_what_it_registers() -> None:
+    result = plugins("doctor", "--json")
+    assert {each["distribution"]: each["faults"] for each in json.loads(result.stdout) if each.get("faults")} == {}
+
+
+def test_a_distribution_whose_group_is_nearly_ours_is_listed_and_told_by_the_doctor(site: Path) -> None:
+    install(site, "grpo-cli-near", one_reward("cli_near"), group="grpo_core")
+    reason = "its entry point is in the group 'grpo_core'; plugins are found in 'grpo_core.v1' only"
+    listed = {each["distribution"]: each for each in json.loads(plugins("list", "--json").stdout)["plugins"]}
+    assert (listed["grpo-cli-near"]["status"], listed["grpo-cli-near"]["reason"]) == ("not loaded", reason)
+    assert f"reason {reason}" in lines(plugins("doctor", "grpo-cli-near"))

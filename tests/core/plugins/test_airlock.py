@@ -46,6 +46,7 @@ def test_a_sound_plugin_is_admitted_with_its_specs_and_observers(tmp_path: Path)
         distribution="grpo-acme",
         version="1.2",
         specs=(RewardSpec(name="good", summary="A reward", target="nowhere.rewards:good"),),
+        modules=(str(tmp_path / "acme.py"),),
         observers=(str(tmp_path / "acme.py"),),
     )
 

@@ -143,3 +143,29 @@ def test_a_name_to_switch_off_that_nothing_has_gets_the_nearest_match() -> None:
     assert unknown_names(["zzz"], known) == [
         "no plugin 'zzz' to switch off; installed plugins: grpo-core, grpo-rewards-math"
     ]
+
+
+@pytest.mark.parametrize(
+    "group", ["grpo_core", "grpo-core.v1", "grpocore.v1", "grpo_core_v1", "GRPO_CORE.V1", "grpo_cor.v1"]
+)
+def test_a_group_that_is_nearly_ours_is_told(site: Path, group: str) -> None:
+    install(site, "grpo-near", group=group)
+    found = ruled_out()["grpo-near"]
+    assert found.reason == f"its entry point is in the group '{group}'; plugins are found in 'grpo_core.v1' only"
+    assert found.hint == 'Write [project.entry-points."grpo_core.v1"] in its pyproject.toml, and install it again.'
+    assert ruled_out(disabled=["grpo-near"])["grpo-near"].stage == "blocked"
+
+
+@pytest.mark.parametrize(
+    "group", ["console_scripts", "pytest11", "grpo_rewards", "grpo_core_extensions.widgets", "g.v1"]
+)
+def test_a_group_of_something_else_is_left_alone(site: Path, group: str) -> None:
+    install(site, "grpo-else", group=group)
+    assert "grpo-else" not in {**ruled_out(), **candidates()}
+
+
+def test_a_distribution_with_our_group_may_have_a_like_one_beside_it(site: Path) -> None:
+    install(site, "grpo-with-both")
+    info = site / "grpo_with_both-1.0.dist-info" / "entry_points.txt"
+    info.write_text(info.read_text() + "[grpo_core]\nother = grpo_with_both\n")
+    assert "grpo-with-both" in candidates()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from packaging.utils import canonicalize_name
@@ -113,10 +113,12 @@ def of_plugin(host: PluginHost, plugin: Plugin) -> dict[str, object]:
     }
 
 
-def with_health(host: PluginHost, plugin: Plugin) -> dict[str, object]:
-    """A plugin, with what it says of how it fares."""
+def with_health(host: PluginHost, plugin: Plugin, faults: Sequence[str]) -> dict[str, object]:
+    """A plugin, with the faults that the doctor found and what it says of how it fares."""
     facts = of_plugin(host, plugin)
-    return facts if isinstance(plugin, Quarantined) else facts | {"health": list(health_of(plugin))}
+    if isinstance(plugin, Quarantined):
+        return facts
+    return facts | {"faults": list(faults), "health": list(health_of(plugin))}
 
 
 def of_component(entry: Entry) -> dict[str, object]:

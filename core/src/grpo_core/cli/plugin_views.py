@@ -65,12 +65,15 @@ def show_component(entry: Entry) -> None:
     stdout.print()
 
 
-def show_health(host: PluginHost, asked: Sequence[Plugin]) -> None:
-    """`plugins doctor`."""
+def show_health(host: PluginHost, asked: Sequence[Plugin], faults: Mapping[str, Sequence[str]]) -> None:
+    """`plugins doctor`; `faults` are those of loaded plugins by their name."""
     sound = [plugin for plugin in asked if isinstance(plugin, Admitted)]
     for plugin in asked:
         if isinstance(plugin, Quarantined):
             _show_fault(plugin)
+    for plugin in sound:
+        for fault in faults.get(plugin.distribution, ()):
+            stdout.print(Text.assemble((f"{plugin.distribution}: ", "bold red"), fault))
     if sound:
         names = ", ".join(plugin.distribution for plugin in sound)
         stdout.print(Text.assemble(("loaded: ", "green"), names))

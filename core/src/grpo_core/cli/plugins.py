@@ -65,15 +65,18 @@ def doctor(
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Why plugins are not loaded: stage, reason, place, hint and traceback. Exit code 3 when there are any."""
-    from grpo_core.cli import plugin_facts, plugin_views
-    from grpo_core.plugins.verdicts import Quarantined
+    """Why plugins are not loaded: stage, reason, place, hint and traceback; and what loaded ones register without
+    having it, or import that takes seconds. Exit code 3 when there are any."""
+    from grpo_core.cli import plugin_checks, plugin_facts, plugin_views
+    from grpo_core.plugins.verdicts import Admitted, Quarantined
 
     host = load_plugins(plugin, warn=False, lenient=True)
     asked = plugin_facts.all_plugins(host) if name is None else [plugin_facts.get_plugin(host, name)]
+    sound = [each for each in asked if isinstance(each, Admitted)]
+    faults = {each.distribution: plugin_checks.faults_of(host, each) for each in sound}
     if as_json:
-        print_json([plugin_facts.with_health(host, each) for each in asked])
+        print_json([plugin_facts.with_health(host, each, faults.get(each.distribution, ())) for each in asked])
     else:
-        plugin_views.show_health(host, asked)
-    if any(isinstance(each, Quarantined) and each.stage != "blocked" for each in asked):
+        plugin_views.show_health(host, asked, faults)
+    if any(faults.values()) or any(isinstance(each, Quarantined) and each.stage != "blocked" for each in asked):
         raise typer.Exit(3)

@@ -74,7 +74,7 @@ def train(
     if dry_run:
         from grpo_core.trial.dry_run import dry_run as look
 
-        raise typer.Exit(look(plan, processes))
+        raise typer.Exit(look(plan, processes, here=None if plan_only else processes))
 
     from grpo_core.loop.launch import launch
 

@@ -61,6 +61,7 @@ def prove(candidate: Candidate) -> Admitted | Quarantined:
         distribution=candidate.distribution,
         version=candidate.version,
         specs=tuple(specs),
+        modules=candidate.modules,
         observers=tuple(observers),
         health=tuple(health),
     )

@@ -1,6 +1,7 @@
 """Which installed distributions are plugins. Reads metadata; imports none of them.
 
-A distribution is a plugin when it has an entry point in the group `grpo_core.v1`. It is known by its own name: the
+A distribution is a plugin when it has an entry point in the group `grpo_core.v1`; one whose group is spelled nearly so
+is told. It is known by its own name: the
 names of entry points are ignored, since authors copy them from examples. `airlock` tries what is found here.
 """
 
@@ -22,7 +23,7 @@ __all__ = ["CORE", "discover", "unknown_names"]
 
 CORE = "grpo-core"
 _GROUP = re.compile(r"grpo_core\.v\d+")
-_GROUP_HEADER = re.compile(r"^\s*\[\s*grpo_core\.v\d+\s*\]", re.MULTILINE)
+_GROUP_HEADER = re.compile(r"^\s*\[\s*(\S+?)\s*\]", re.MULTILINE)
 
 
 def discover(*, disabled: Collection[str] = ()) -> tuple[list[Candidate], list[Quarantined]]:
@@ -72,7 +73,14 @@ def _plugin_distributions() -> Iterator[Distribution]:
 
 
 def _has_group(found: Distribution) -> bool:
-    return _GROUP_HEADER.search(found.read_text("entry_points.txt") or "") is not None
+    groups = _GROUP_HEADER.findall(found.read_text("entry_points.txt") or "")
+    return any(_GROUP.fullmatch(group) or _is_near(group) for group in groups)
+
+
+def _is_near(group: str) -> bool:
+    """Whether a group is probably meant to be ours: `grpo_core`, `grpo-core.v1`, `grpocore_v1`."""
+    letters = re.sub(r"[^a-z0-9]", "", group.lower())
+    return letters.startswith("grpo") and bool(get_close_matches(letters, ["grpocore", "grpocorev1"], n=1, cutoff=0.8))
 
 
 def _name(found: Distribution) -> str | None:
@@ -85,9 +93,12 @@ def _name(found: Distribution) -> str | None:
 def _examine(found: Distribution, off: Collection[str]) -> Candidate | Quarantined:
     name = _name(found)
     try:
+        near = sorted({point.group for point in found.entry_points if _is_near(point.group)})
         points = [point for point in found.entry_points if _GROUP.fullmatch(point.group)]
     except Exception:  # noqa: BLE001  a malformed file must not take the tool down
-        points = []
+        near, points = [], []
+    if name is not None and near and not points:
+        return _misspelt(found, name, near, off)
     if name is None or not points:
         return _unreadable(found, name, points)
     verdict = _standing(found, name, points, off)
@@ -120,6 +131,18 @@ def _standing(found: Distribution, name: str, points: list[EntryPoint], off: Col
             hint=f"pip install '{required.name}{required.specifier}', or another version of {name}.",
         )
     return None
+
+
+def _misspelt(found: Distribution, name: str, groups: list[str], off: Collection[str]) -> Quarantined:
+    if name in off:
+        return Quarantined(distribution=name, version=found.version, stage="blocked", reason="switched off")
+    return Quarantined(
+        distribution=name,
+        version=found.version,
+        stage="api",
+        reason=f"its entry point is in the group '{groups[0]}'; plugins are found in '{ENTRY_POINT_GROUP}' only",
+        hint=f'Write [project.entry-points."{ENTRY_POINT_GROUP}"] in its pyproject.toml, and install it again.',
+    )
 
 
 def _core_requirement(found: Distribution) -> Requirement | None:

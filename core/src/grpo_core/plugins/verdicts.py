@@ -10,8 +10,9 @@ from grpo_core.plugins.specs import ComponentSpec, RecipeSpec
 __all__ = ["Admitted", "Candidate", "Quarantined", "Stage"]
 
 Stage = Literal["blocked", "metadata", "api", "version", "import", "hooks", "register"]
-"""Where a plugin stopped: switched off; unreadable metadata; written for another version of the hooks; for another
-grpo-core; its import; its hooks' names and signatures; what its registration hooks returned."""
+"""Where a plugin stopped: switched off; unreadable metadata; written for another version of the hooks, or in a group of
+entry points that is nearly ours; for another grpo-core; its import; its hooks' names and signatures; what its
+registration hooks returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class Admitted:
     """As of the candidate."""
     specs: tuple[ComponentSpec | RecipeSpec, ...]
     """What it registers."""
+    modules: tuple[str, ...] = ()
+    """As of the candidate."""
     observers: tuple[str, ...] = ()
     """Those of its modules that have observer hooks."""
     health: tuple[str, ...] = ()

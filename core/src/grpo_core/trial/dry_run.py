@@ -37,12 +37,12 @@ _SHOWN = 60
 """Characters of the completion that are shown."""
 
 
-def dry_run(plan: LaunchPlan, processes: Processes | None = None) -> int:
-    """Prepare the run and print its plan and what each reward gives; writes nothing.
+def dry_run(plan: LaunchPlan, processes: Processes | None = None, *, here: Processes | None = None) -> int:
+    """Prepare the run and print its plan and what each reward gives; writes nothing. Arguments as of `make_ready`.
 
     Raises `RewardError` when a reward that is called fails.
     """
-    prepared = make_ready(plan, processes, here=processes)
+    prepared = make_ready(plan, processes, here=here)
     context = BuildContext(seed=plan.recipe.run.seed)
     rewards = check_rewards(plan.rewards, prepared.columns, context)
     failures = []
