@@ -55,6 +55,12 @@ def test_a_thread_that_does_not_end_is_named_and_given_up_and_the_code_stays(fol
     assert "makes it a daemon" in advice
 
 
+def test_of_many_threads_some_are_named_and_all_are_counted(folder: Path) -> None:
+    done = run(folder, "import foreign\nfor _ in range(30): foreign.begin()\nending.end(0)")
+    assert done.stderr.count("thread poller") == 5
+    assert "; and 25 more. They are given up" in done.stderr
+
+
 def test_threads_of_a_pool_that_wait_for_work_end_without_a_word(folder: Path) -> None:
     pool = "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
     done = run(folder, f"{pool}pool.submit(len, '').result(); ending.end(0)")

@@ -34,6 +34,9 @@ WAIT_S = 5.0
 _LAST_WORDS_S = 10.0
 """How long functions registered with `atexit` may take when there are threads that do not end."""
 
+_SHOWN = 5
+"""How many of what is left are named."""
+
 _leave: Callable[[int], NoReturn] = os._exit
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _BETWEEN = (sysconfig.get_paths()["stdlib"] + os.sep, "<frozen")
@@ -103,8 +106,10 @@ def _give_up(code: int) -> None:
     if not threads and not children:
         return
     left = [*map(_shown_thread, threads), *(f"process {child.name} ({child.pid})" for child in children)]
+    more = f"; and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+    shown = "; ".join(left[:_SHOWN]) + more
     _say(
-        f"warning: all is done, and after {WAIT_S:g} s these are still running: {'; '.join(left)}. They are given up",
+        f"warning: all is done, and after {WAIT_S:g} s these are still running: {shown}. They are given up",
         "whoever starts a thread makes it a daemon, or ends it, and its processes, with the run",
     )
     for child in children:
