@@ -292,10 +292,9 @@ def test_ctrl_c_ends_all_after_the_step_with_a_checkpoint(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_ctrl_c_ends_all_at_once_and_leaves_the_last_checkpoint(place: Path) -> None:
-    flags = ("--rewards", "./fails.py:blocks", "--save-steps", "1")
-    process = start(place, *train_arguments("run", *flags, *TWO))
-    await_file(place / "run/checkpoints/step-000001", process)
+def test_a_second_ctrl_c_ends_all_at_once_with_a_checkpoint_of_the_last_whole_step(place: Path) -> None:
+    process = start(place, *train_arguments("run", "--rewards", "./fails.py:blocks", *TWO))
+    await_file(place / "run/completions/step-000001.jsonl", process)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     time.sleep(1.0)

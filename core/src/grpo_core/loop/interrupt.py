@@ -63,6 +63,8 @@ class Interrupt:
         stopped = ranks.stopped()
         if stopped is not None and not self._is_last:
             raise stopped
+        if stopped is not None and number == signal.SIGTERM:
+            return  # the watch wakes this thread, or a launcher ends it beside others: nobody insists
         if number == signal.SIGHUP and self._received:
             return  # a terminal that closes may say it twice, and nobody is in a hurry
         self._received += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 import pluggy
@@ -77,4 +78,5 @@ def load_observers(modules: Iterable[tuple[str, str]], *, report: Callable[[str]
 
 
 def _print_to_stderr(line: str) -> None:
-    print(line, file=sys.stderr)
+    with suppress(OSError):  # its terminal is gone
+        print(line, file=sys.stderr)

@@ -177,6 +177,7 @@ class Group:
     def settle(self, error: BaseException) -> BaseException:
         """Post the error, unless another rank's was first; the answer stays the same from then on."""
         if self._settled is None:
+            self._watch.allow(_LAST_GRACE_S)  # it need not wake this thread
             self._settled = self._first(error)
             self._watch.allow(_LAST_GRACE_S)
         return self._settled
