@@ -13,6 +13,7 @@ from grpo_core.errors import CheckpointError, GrpoError, RewardError
 from grpo_core.loop.checkpoint import LoopState
 from grpo_core.loop.keeping import Keeper
 from grpo_core.loop.parts import Parts
+from grpo_core.loop.records import FolderReplacedError
 from grpo_core.loop.rescue import rescue, told
 from grpo_core.ranks.ranks import ALONE, Ranks
 from grpo_core.recipe.folder import checkpoints_of
@@ -181,3 +182,18 @@ def test_ranks_at_different_places_save_nothing(tmp_path: Path, changes: dict[st
     notes = on_ranks(tmp_path, **changes)
     assert all("could not be saved: the ranks were not at the same place; " in note for note in notes)
     assert saved(tmp_path) == []
+
+
+def test_nothing_is_saved_in_a_folder_that_another_run_has_by_now(tmp_path: Path) -> None:
+    note = Run(tmp_path).fails(FolderReplacedError("it was replaced"))
+    assert note.endswith("could not be saved: the run's folder is no more its own")
+    assert saved(tmp_path) == []
+
+
+def test_a_run_whose_final_model_is_there_goes_on_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "final").mkdir()
+    run = Run(tmp_path, saved_step=5)
+    run.state = replace(run.state, step=5)
+    error = CheckpointError("its folder was removed meanwhile")
+    rescue(run.parts, run.keeper, run.state, error, good_step=0, is_sound=True)
+    assert not hasattr(error, "__notes__")

@@ -24,12 +24,16 @@ from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.report.lines import Line, lines_of
 from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
 
-__all__ = ["NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
+__all__ = ["FolderReplacedError", "NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
 
 logger = logging.getLogger("grpo_core")
 
 METRICS_FILE = "metrics.jsonl"
 _MOST_TOLD = 5
+
+
+class FolderReplacedError(CheckpointError):
+    """Another run has the folder: nothing of this one may be written there any more."""
 
 
 class Records:
@@ -147,7 +151,7 @@ class Records:
             logger.warning("%s %s: the run goes on, in a folder made anew", self._run_dir, self._lost)
 
     def _replaced(self, how: str) -> CheckpointError:
-        return CheckpointError(
+        return FolderReplacedError(
             f"{self._run_dir} was replaced while the run went on, after step {self._last_step}: {how}",
             hint="what this run wrote is where its folder was moved to, if it was; `grpoctl resume` goes on there",
         )

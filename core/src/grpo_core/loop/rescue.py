@@ -18,6 +18,7 @@ from grpo_core.errors import CheckpointError, GrpoError, RankError
 from grpo_core.loop.checkpoint import LoopState
 from grpo_core.loop.keeping import Keeper
 from grpo_core.loop.parts import Parts
+from grpo_core.loop.records import FolderReplacedError
 from grpo_core.plugins.faults import describe
 from grpo_core.ranks.failure import Word
 
@@ -44,7 +45,7 @@ def rescue(
     is_new = state.step not in (0, keeper.saved_step)
     problem = None
     try:
-        with parts.ranks.regroup(_word(parts, keeper, state, is_sound=is_sound)) as words:
+        with parts.ranks.regroup(_word(parts, keeper, state, error, is_sound=is_sound)) as words:
             problem = _obstacle(words)
             if is_new and problem is None:
                 keeper.save_last(state, good_step=good_step)
@@ -53,15 +54,19 @@ def rescue(
     except Exception as failed:  # noqa: BLE001  a backend's own; the first error is the one to tell
         problem = str(describe(failed))
     lost = f"step {state.step} could not be saved: {problem}" if is_new and problem is not None else ""
-    error.add_note("; ".join(filter(None, [lost, _where(parts, keeper.saved_step)])))
+    where = "" if isinstance(error, FolderReplacedError) else _where(parts, keeper.saved_step)
+    if lost or where:
+        error.add_note("; ".join(filter(None, [lost, where])))
     if lost and isinstance(error, KeyboardInterrupt) and parts.ranks.is_first:  # whose notes nobody prints
         logger.warning(lost)
 
 
-def _word(parts: Parts, keeper: Keeper, state: LoopState, *, is_sound: bool) -> Word:
+def _word(parts: Parts, keeper: Keeper, state: LoopState, error: BaseException, *, is_sound: bool) -> Word:
     calls, alone = parts.calls, parts.ranks.world_size == 1
     obstacle = None
-    if calls.has_changed:
+    if isinstance(error, FolderReplacedError):
+        obstacle = "the run's folder is no more its own"
+    elif calls.has_changed:
         obstacle = f"an update of step {state.step + 1} had begun"
     elif not is_sound:
         obstacle = "its numbers are not sound"
@@ -81,5 +86,7 @@ def _obstacle(words: Sequence[Word]) -> str | None:
 
 
 def _where(parts: Parts, saved_step: int) -> str:
+    if (parts.run_dir / "final").exists():
+        return ""  # all steps were done
     command = f"`grpoctl resume {parts.run_dir}`"
     return f"{command} goes on from step {saved_step}" if saved_step else f"{command} begins again"
