@@ -206,3 +206,57 @@ def test_options_of_the_template_must_be_variables_that_it_reads(model: ModelSet
         load_tokenizer(settings.model_copy(update={"chat_template_options": {"enable_thinkin": False}}))
     with pytest.raises(RecipeError, match=r"model\.chat_template_options: 'tokenize' is not the chat template's"):
         load_tokenizer(settings.model_copy(update={"chat_template_options": {"tokenize": False}}))
+
+
+LOOPS = "".join(f"{{% for {name} in range(99999) %}}" for name in "abc") + "{% endfor %}" * 3
+ENDLESS_FOR_SOME = (
+    f"{{% for m in messages %}}{{% if m.role == 'system' %}}{LOOPS}{{% endif %}}{{{{ m.content }}}}{{% endfor %}}"
+)
+RECURSIVE = "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}"
+
+
+def test_a_template_without_an_end_is_refused_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grpo_core.model.tokenizer.RENDERING_LIMIT_S", 0.5)
+    settings = save(tmp_path, make_tokenizer(LOOPS))
+    for given, path in (
+        (settings, "model.path"),
+        (settings.model_copy(update={"chat_template": LOOPS}), "model.chat_"),
+    ):
+        with pytest.raises(
+            RecipeError, match=f"{path}.*the chat template cannot write.*it does not end: 0.5 s were not"
+        ):
+            load_tokenizer(given)
+
+
+def test_a_template_without_an_end_for_some_conversations_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grpo_core.model.tokenizer.RENDERING_LIMIT_S", 0.5)
+    tokenizer = load_tokenizer(save(tmp_path, make_tokenizer(ENDLESS_FOR_SOME)))
+    assert render_prompt(QUESTION, tokenizer).text == "6*7?"
+    with pytest.raises(
+        DataError, match=r"conversation \(system, user\): it does not end: 0.5 s were not enough"
+    ) as caught:
+        render_prompt((Message(role="system", content="s"), *QUESTION), tokenizer)
+    assert caught.value.hint == "Look for a loop in it; see model.chat_template."
+
+
+def test_a_template_that_calls_itself_without_an_end_is_refused(tmp_path: Path) -> None:
+    settings = save(tmp_path, make_tokenizer()).model_copy(update={"chat_template": RECURSIVE})
+    with pytest.raises(RecipeError, match=r"model.chat_template: the chat template cannot write .* recursion"):
+        load_tokenizer(settings)
+
+
+@pytest.mark.parametrize("template", [" \n", "Answer!", "{{ bos_token }}"])
+def test_a_template_that_writes_every_prompt_alike_is_refused(tmp_path: Path, template: str) -> None:
+    with pytest.raises(RecipeError, match=r"model.path: .* its chat template writes '.*' whatever the user says; set"):
+        load_tokenizer(save(tmp_path, make_tokenizer(template)))
+
+
+@pytest.mark.parametrize("template", ["", " ", "Answer!"])
+def test_a_template_setting_that_writes_every_prompt_alike_is_refused(tmp_path: Path, template: str) -> None:
+    settings = save(tmp_path, make_tokenizer()).model_copy(update={"chat_template": template})
+    with pytest.raises(
+        RecipeError, match=r"model.chat_template: .* is not a template: what it writes does not contain"
+    ):
+        load_tokenizer(settings)

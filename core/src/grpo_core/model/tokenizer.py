@@ -18,12 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
-from jinja2 import TemplateError
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
 from grpo_core.model.gguf import gguf_end_ids, gguf_tokenizer, is_gguf
+from grpo_core.model.time_limit import run_limited
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.types import Message
 
@@ -49,7 +49,10 @@ FALLBACK_TEMPLATE = (
 )
 """For tokenizers without a chat template: roles as headings. Preceded by the BOS token where the tokenizer adds one."""
 
+RENDERING_LIMIT_S = 10.0
+"""What it may take to write one conversation, which takes less than a thousandth of a second."""
 _BATCH_TEXTS = 1000
+_REFUSED = "Some templates know no system role or want user and assistant in turn; see model.chat_template."
 _UNREAD = "the chat template has no variable of this name; remove it, or see how the template spells it"
 _BOS = "{{ bos_token }}"
 _LOCAL_STARTS = (".", "/", "~")
@@ -72,8 +75,7 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
     The template is that of the settings, else the tokenizer's own, else `FALLBACK_TEMPLATE` (`template_warning` then
     says so). A missing pad token becomes the end token. Raises `RecipeError` when there is no tokenizer.
     """
-    key = "model.path" if model.tokenizer is None else "model.tokenizer"
-    source = model.path if model.tokenizer is None else model.tokenizer
+    key, source = _source(model)
     _require_folder_or_id(source, key)
     try:
         tokenizer = gguf_tokenizer(source) if is_gguf(source) else _load(source, model)
@@ -93,6 +95,11 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
     if tokenizer.pad_token_id is None and tokenizer.eos_token_id is not None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+def _source(model: ModelSettings) -> tuple[str, str]:
+    """The setting that names the tokenizer, and its value."""
+    return ("model.path", model.path) if model.tokenizer is None else ("model.tokenizer", model.tokenizer)
 
 
 def _load(source: str, model: ModelSettings) -> Tokenizer:
@@ -167,15 +174,19 @@ def render_text(
 ) -> str:
     """The text of `render_prompt`; `tools` are function schemas, `options` variables of the template."""
     turns = [{"role": message.role, "content": message.content} for message in messages]
-    try:
+
+    def apply() -> str:
         return str(
             tokenizer.apply_chat_template(turns, tools=tools, tokenize=False, add_generation_prompt=True, **options)
         )
-    except (TemplateError, TypeError, ValueError, KeyError) as error:
+
+    try:
+        return run_limited(apply, limit_s=RENDERING_LIMIT_S)
+    except Exception as error:
         roles = ", ".join(message.role for message in messages)
         raise DataError(
             f"the chat template cannot write this conversation ({roles}): {_first_line(error)}",
-            hint="Some templates know no system role or want user and assistant in turn; see model.chat_template.",
+            hint="Look for a loop in it; see model.chat_template." if isinstance(error, TimeoutError) else _REFUSED,
         ) from error
 
 
@@ -207,7 +218,9 @@ def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
     if model.chat_template is not None:
         tokenizer.chat_template = model.chat_template
         _check_template(tokenizer, model.chat_template)
-    elif not tokenizer.chat_template:
+    elif tokenizer.chat_template:
+        _check_own_template(tokenizer, model)
+    else:
         # Stored in the tokenizer, so the exported model carries the form it was trained on.
         tokenizer.chat_template = (_BOS if _adds_bos(tokenizer) else "") + FALLBACK_TEMPLATE
 
@@ -223,6 +236,21 @@ def _check_template(tokenizer: Tokenizer, setting: str) -> None:
         shown = setting if len(setting) < 60 else setting[:57] + "..."
         message = f"'{shown}' is not a template: what it writes does not contain the message"
         raise RecipeError([Problem(path="model.chat_template", message=message)])
+
+
+def _check_own_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
+    """Refuse a template that has no end, or that writes all prompts alike; what it refuses itself is said about a row
+    of the dataset."""
+    key, source = _source(model)
+    try:
+        texts = {render_text([Message(role="user", content=probe)], tokenizer) for probe in ("ping", "pong")}
+    except DataError as error:
+        if isinstance(error.__cause__, TimeoutError):
+            _fail(key, source, f"{error.message}. {error.hint}")
+        return
+    if len(texts) == 1:
+        shown = textwrap.shorten(repr(texts.pop()), 80, placeholder=" …")
+        _fail(key, source, f"its chat template writes {shown} whatever the user says; set model.chat_template")
 
 
 def _require_options(tokenizer: Tokenizer, model: ModelSettings) -> None:
