@@ -87,3 +87,9 @@ def test_a_tokenizer_without_template_is_mentioned() -> None:
     rendered = render_prompts(samples("hi"), plain, max_prompt_tokens=None, over_long="drop")
     assert rendered.prompts[0].text == "### User:\nhi\n\n### Assistant:\n"
     assert "has no chat template" in rendered.warnings[0]
+
+
+def test_a_token_that_the_model_has_no_embedding_for_is_named(tokenizer: Any) -> None:
+    assert render_prompts(samples("a"), tokenizer, max_prompt_tokens=None, over_long="drop", vocabulary=259).prompts
+    with pytest.raises(DataError, match=r"train-000000: its prompt has the token 258 \('<\|im_end\|>'\)"):
+        render_prompts(samples("a"), tokenizer, max_prompt_tokens=None, over_long="drop", vocabulary=258)

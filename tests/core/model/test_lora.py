@@ -201,3 +201,12 @@ def test_an_adapter_of_another_size_or_with_other_weights_is_refused(base: Path,
     )
     save_file({**weights, "stranger": weights[first].clone()}, file)
     assert "it has stranger, which is none of its weights" in fault(load_plain(base), adapter=str(tmp_path))
+
+
+def test_a_rank_beyond_every_layer_is_refused(tmp_path: Path) -> None:
+    model = ModelSettings(path=str(make_model_folder(tmp_path / "m")))
+    assert trainable_parameters(model, LoraSettings(rank=32)) > 0
+    with pytest.raises(
+        RecipeError, match=r"trainer\.lora\.rank: 33 is more than 32, the smaller side of the widest layer"
+    ):
+        trainable_parameters(model, LoraSettings(rank=33))

@@ -260,3 +260,11 @@ def test_a_template_setting_that_writes_every_prompt_alike_is_refused(tmp_path: 
         RecipeError, match=r"model.chat_template: .* is not a template: what it writes does not contain"
     ):
         load_tokenizer(settings)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_broken_file_of_a_tokenizer_is_named(tmp_path: Path, name: str) -> None:
+    settings = save(tmp_path, make_tokenizer())
+    (tmp_path / name).write_text('{"a": ')
+    with pytest.raises(RecipeError, match=f"no tokenizer can be loaded from the folder: {name} is no JSON: Expecting"):
+        load_tokenizer(settings)

@@ -8,7 +8,7 @@ import torch
 from grpo_core.errors import UsageError
 from grpo_core.ranks import room
 from grpo_core.ranks.place import Processes
-from grpo_core.ranks.room import PROCESS_BYTES, gpu_of, require_devices, require_memory
+from grpo_core.ranks.room import PROCESS_BYTES, gpu_of, memory_warning, require_devices, require_memory
 
 GIB = 2**30
 
@@ -94,3 +94,16 @@ def test_a_process_of_another_starter_that_has_no_gpu_says_so(monkeypatch: pytes
         gpu_of(1)
     _gpus(monkeypatch, 0)
     assert gpu_of(1) is None
+
+
+def test_more_memory_than_there_is_is_a_warning_and_absurdly_more_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grpo_core.ranks.room.available_memory", lambda: 2 << 30)
+    assert memory_warning(2 << 30, on_cpu=True) is None
+    said = str(memory_warning(3 << 30, on_cpu=True))
+    assert said.startswith("a process needs about 3.0 GiB of memory, and has 2.0 GiB left here; lower run.prompts_per")
+    with pytest.raises(
+        UsageError, match=r"needs about 75776\.0 GiB of memory, and has 2\.0 GiB left here, not a 100th"
+    ):
+        memory_warning(74 << 40, on_cpu=True)
+    monkeypatch.setattr("grpo_core.ranks.room.available_memory", lambda: None)
+    assert memory_warning(74 << 40, on_cpu=True) is None

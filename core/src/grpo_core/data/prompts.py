@@ -53,13 +53,15 @@ def render_prompts(
     max_prompt_tokens: int | None,
     over_long: OverLong,
     template_options: Mapping[str, object] = MappingProxyType({}),
+    vocabulary: int | None = None,
     may_be_empty: bool = False,
 ) -> RenderedPrompts:
     """Render and encode the prompts of all samples; `template_options` are variables of the chat template.
 
     A prompt of more than `max_prompt_tokens` tokens is dropped, is a `DataError` that names the sample, or loses
     tokens from its beginning, so that the question's end and the start of the assistant's turn stay. Raises
-    `DataError` when samples were given and every one is dropped, unless that `may_be`.
+    `DataError` when samples were given and every one is dropped, unless that `may_be`, and for a token that is not
+    among the `vocabulary` first, those that the model has embeddings for; None: not known.
     """
     left_out = LeftOut()
     texts = [render_sample(sample, tokenizer, template_options, left_out) for sample in samples]
@@ -67,6 +69,8 @@ def render_prompts(
     prompts: list[Prompt] = []
     long: list[int] = []
     for sample, text, token_ids in zip(samples, texts, encoded, strict=True):
+        if vocabulary is not None and max(token_ids, default=0) >= vocabulary:
+            raise _unknown_token(sample, max(token_ids), vocabulary, tokenizer)
         if max_prompt_tokens is None or len(token_ids) <= max_prompt_tokens:
             prompts.append(Prompt(sample=sample, text=text, token_ids=token_ids))
             continue
@@ -94,6 +98,14 @@ def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:
     return DataError(
         f"sample {sample.id}: its prompt has {tokens} tokens, and at most {limit} are allowed",
         hint="Raise dataset.max_prompt_tokens, or set dataset.over_long to drop or truncate.",
+    )
+
+
+def _unknown_token(sample: Sample, token: int, vocabulary: int, tokenizer: PreTrainedTokenizerBase) -> DataError:
+    return DataError(
+        f"sample {sample.id}: its prompt has the token {token} ({tokenizer.convert_ids_to_tokens(token)!r}), and the "
+        f"model has embeddings for {vocabulary} tokens only: vocab_size in its config.json",
+        hint="Tokenizer and model do not belong together, or tokens were added and the model was not resized for them.",
     )
 
 

@@ -26,7 +26,7 @@ from grpo_core.loop.unstarted import holds_unstarted_run, refusal
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
-from grpo_core.ranks.room import require_devices, require_memory
+from grpo_core.ranks.room import memory_warning, require_devices, require_memory
 from grpo_core.recipe.code import bring_in_code
 from grpo_core.recipe.folder import STATE_FILE, checkpoints_of, is_checkpoint
 from grpo_core.recipe.memory import estimate_memory, shape_of
@@ -79,8 +79,11 @@ def make_ready(plan: LaunchPlan, processes: Processes | None, *, here: Processes
     bring_in_code(plan, plan.origins)
     prepared = prepare(plan)
     announce(plan, prepared, processes)
+    needed = training_bytes(plan, prepared, processes or Processes())
     if here is not None:
-        require_memory(here, training_bytes(plan, prepared, here))
+        require_memory(here, needed)
+    if warning := memory_warning(needed, on_cpu=plan.trainer.options.get("device") == "cpu"):
+        print(f"warning: {warning}", file=sys.stderr)
     return prepared
 
 

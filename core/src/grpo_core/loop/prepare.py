@@ -18,7 +18,8 @@ from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
 from grpo_core.errors import DataError, Problem, RecipeError, RewardError
 from grpo_core.model.ends import end_note, never_ends_warning
-from grpo_core.model.load import context_length, require_weights
+from grpo_core.model.json_files import generation_warning
+from grpo_core.model.load import context_length, require_sound_weights, require_weights, vocabulary_size
 from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.objective import presets
@@ -75,19 +76,22 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     rewards = bind_rewards(plan, data, context)
     unjudged = screen(rewards, data)
     require_weights(recipe.model)
+    limit, vocabulary = prompt_limit(plan), vocabulary_size(recipe.model)
     tokenizer = load_tokenizer(recipe.model)
     render = partial(
         render_prompts,
         tokenizer=tokenizer,
-        max_prompt_tokens=prompt_limit(plan),
+        max_prompt_tokens=limit,
         over_long=recipe.dataset.over_long,
         template_options=recipe.model.chat_template_options,
+        vocabulary=vocabulary,
     )
 
     def render_some(samples: Sequence[Sample]) -> Sequence[Prompt]:
         return render(samples, may_be_empty=True).prompts
 
     train, evaluation = [render(each.samples) for each in data.sets], render(data.evaluation)
+    require_sound_weights(recipe.model)
     sets = [
         PromptSet(
             name=each.dataset.name,
@@ -102,8 +106,11 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         for each, rendered in zip(data.sets, train, strict=True)
     ]
     feed = Feed(sets, prompts_per_step=plan.batch.prompts_per_step, seed=recipe.run.seed, order=recipe.dataset.order)
-    limit = recipe.rollout.max_completion_tokens
-    endless = filter(None, [never_ends_warning(tokenizer, recipe.model, recipe.rollout.stop, limit)])
+    longest = recipe.rollout.max_completion_tokens
+    of_ends = filter(
+        None,
+        [generation_warning(recipe.model), never_ends_warning(tokenizer, recipe.model, recipe.rollout.stop, longest)],
+    )
     return Prepared(
         feed=feed,
         evaluation=evaluation.prompts,
@@ -115,7 +122,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
             *reward_notes(rewards),
             *filter(None, [end_note(tokenizer, recipe.model)]),
         ),
-        warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *endless])),
+        warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *of_ends])),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -23,6 +24,8 @@ from transformers.utils import logging as transformers_logging
 
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.gguf import gguf_config, gguf_weights, is_gguf, without_gguf_bar
+from grpo_core.model.json_files import means_sampling, model_json
+from grpo_core.model.weight_files import weight_files_fault
 from grpo_core.plugins.faults import describe
 from grpo_core.recipe.existence import model_fault, weights_fault
 from grpo_core.recipe.schema import ModelSettings
@@ -34,11 +37,22 @@ __all__ = [
     "empty_model",
     "load_model",
     "model_config",
+    "require_sound_weights",
     "require_weights",
+    "vocabulary_size",
     "without_progress_bars",
 ]
 
 CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+MOST_SIZES = {
+    "vocab_size": 10**8,
+    "hidden_size": 10**6,
+    "num_hidden_layers": 10**4,
+    "num_attention_heads": 10**5,
+    "num_key_value_heads": 10**5,
+    "head_dim": 10**5,
+}
+"""Beyond any model that there is, by far; a model of more layers would be made for hours before it fails."""
 SHOWN_NAMES = 3
 REASON_WIDTH = 240
 
@@ -66,6 +80,8 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
     except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
         _fail(model, f"the weights cannot be loaded: {_reason(error)}")
     _require_all_weights(model, info)
+    if loaded.generation_config is not None and means_sampling(loaded.generation_config):
+        loaded.generation_config.do_sample = True  # or it could not be written with the trained model
     disable_dropout(loaded)
     if getattr(loaded.config, "rescale_every", 0):  # RWKV divides weights in place by its mode, those it exports too
         loaded.config.rescale_every = 0
@@ -76,8 +92,13 @@ def model_config(model: ModelSettings) -> Any:
     """The model's `PreTrainedConfig`, read without its weights; `RecipeError` when it is no causal language model's."""
     if fault := model_fault(model.path):
         _fail(model, fault)
+    if os.path.isdir(model.path):  # before a config is made of it, which takes as long as its sizes are large
+        written = model_json(model, "config.json")
+        for section in (written, written.get("text_config")):
+            _require_numbers(model, section if isinstance(section, dict) else {})
     config = _read_gguf_config(model) if is_gguf(model.path) else _read_config(model)
     _require_causal(model, config)
+    _require_sizes(model, config)
     return config
 
 
@@ -96,14 +117,35 @@ def count_parameters(model: ModelSettings) -> int:
 def empty_model(model: ModelSettings) -> Any:
     """The `PreTrainedModel` on the meta device: every weight has its name and shape and none has memory."""
     config = model_config(model)
-    with _own_code(model), torch.device("meta"):
-        return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
+    try:
+        with _own_code(model), torch.device("meta"):
+            return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
+    except RecipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what a family makes of sizes that do not fit is its own
+        _fail(model, f"no model can be made of the sizes in its {_config_file(model)}: {_reason(error)}")
 
 
 def require_weights(model: ModelSettings) -> None:
-    """Raise `RecipeError` when a folder has no file of weights; what is in one is seen when it is loaded."""
+    """Raise `RecipeError` when a folder has no file of weights."""
     if fault := weights_fault(model.path):
         _fail(model, fault)
+
+
+def require_sound_weights(model: ModelSettings) -> None:
+    """Raise `RecipeError` for what the files of weights in a folder say of themselves that cannot be loaded, or not be
+    trained; no weight is read."""
+    if not os.path.isdir(model.path):
+        return
+    shapes = {name: tuple(weight.shape) for name, weight in empty_model(model).named_parameters()}
+    if fault := weight_files_fault(Path(model.path), shapes):
+        _fail(model, fault)
+
+
+def vocabulary_size(model: ModelSettings) -> int | None:
+    """How many tokens the model has embeddings for; None when its config does not say."""
+    size = getattr(model_config(model).get_text_config(), "vocab_size", None)
+    return size if isinstance(size, int) else None
 
 
 def disable_dropout(model: nn.Module) -> None:
@@ -141,7 +183,9 @@ def _read_config(model: ModelSettings) -> Any:
     try:
         with _own_code(model):
             return transformers.AutoConfig.from_pretrained(trust_remote_code=model.trust_remote_code, **_where(model))
-    except (OSError, ValueError, ImportError) as error:
+    except RecipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each family has its own way to refuse a value
         if "trust_remote_code" in str(error):
             _fail(
                 model, "needs Python code that it brings; read that code, then allow it: model.trust_remote_code=true"
@@ -186,6 +230,28 @@ def _require_causal(model: ModelSettings, config: Any) -> None:
     architectures = getattr(config, "architectures", None) or sorted(causal)
     if not causal.intersection(architectures):
         _fail(model, f"it holds a {architectures[0]}, not a causal language model ({', '.join(sorted(causal))})")
+
+
+def _require_sizes(model: ModelSettings, config: Any) -> None:
+    """Refuse sizes that no model has: one would be made of them, slowly, or fail somewhere inside."""
+    text, file = config.get_text_config(), _config_file(model)
+    _require_numbers(model, {name: getattr(text, name, None) for name in MOST_SIZES})
+    heads, shared = (getattr(text, name, None) for name in ("num_attention_heads", "num_key_value_heads"))
+    if isinstance(heads, int) and isinstance(shared, int) and heads % shared:
+        message = f"{heads} num_attention_heads, which {shared} num_key_value_heads do not divide"
+        _fail(model, f"its {file} has {message}")
+
+
+def _require_numbers(model: ModelSettings, sizes: Mapping[str, Any]) -> None:
+    for name, most in MOST_SIZES.items():
+        size = sizes.get(name)
+        if isinstance(size, int) and not 1 <= size <= most:  # some families have a list, with one for each layer
+            message = f"has the {name} {size}; a model has a whole number from 1 to {most:,}"
+            _fail(model, f"its {_config_file(model)} {message}")
+
+
+def _config_file(model: ModelSettings) -> str:
+    return "header" if is_gguf(model.path) else "config.json"
 
 
 def _require_all_weights(model: ModelSettings, info: dict[str, Any]) -> None:

@@ -70,6 +70,7 @@ def trainable_parameters(model: ModelSettings, lora: LoraSettings) -> int:
     with torch.device("meta"):
         if lora.adapter is None:
             _inject(empty, _fresh(lora), ADAPTER, "targets", seed=0)
+            _require_narrow(empty, lora.rank)
         else:
             _inject(empty, _read_config(lora.adapter), ADAPTER, "adapter", seed=0)
     return sum(parameter.numel() for parameter in empty.parameters() if parameter.requires_grad)
@@ -178,6 +179,17 @@ def _inject(model: Any, config: LoraConfig, name: str, key: str, seed: int) -> N
             key,
             "in this model one weight is both input embedding and head, and an adapter of one of them would part them; "
             "leave embeddings and head out",
+        )
+
+
+def _require_narrow(model: nn.Module, rank: int | None) -> None:
+    """Refuse a rank that is of no use in any layer; one that is too much for some of them is everyday."""
+    sides = [min(layer.weight.shape) for layer in _layers(model) if hasattr(layer, "lora_A")]
+    if rank is not None and sides and rank > max(sides):
+        _fail(
+            "rank",
+            f"{rank} is more than {max(sides)}, the smaller side of the widest layer with an adapter: a product of "
+            "that rank is any matrix already",
         )
 
 

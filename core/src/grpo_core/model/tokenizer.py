@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
-from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
 from grpo_core.model.gguf import gguf_end_ids, gguf_tokenizer, is_gguf
+from grpo_core.model.json_files import model_json
 from grpo_core.model.time_limit import run_limited
 from grpo_core.recipe.schema import ModelSettings
+from grpo_core.regular_files import read_bytes
 from grpo_core.types import Message
 
 __all__ = [
@@ -55,6 +56,10 @@ _BATCH_TEXTS = 1000
 _REFUSED = "Some templates know no system role or want user and assistant in turn; see model.chat_template."
 _UNREAD = "the chat template has no variable of this name; remove it, or see how the template spells it"
 _BOS = "{{ bos_token }}"
+_TOKENIZER_FILES = (
+    *("config.json", "tokenizer.json", "tokenizer_config.json"),
+    *("special_tokens_map.json", "added_tokens.json", "vocab.json"),
+)
 _LOCAL_STARTS = (".", "/", "~")
 
 
@@ -86,7 +91,8 @@ def load_tokenizer(model: ModelSettings) -> Tokenizer:
         where = f"the hub (a folder would be written ./{source})"
         if _is_folder(source) or is_gguf(source):
             where = "the folder" if _is_folder(source) else "the file"
-        _fail(key, source, f"no tokenizer can be loaded from {where}: {_first_line(error)}")
+        reason = _broken_file(Path(source)) or _first_line(error)
+        _fail(key, source, f"no tokenizer can be loaded from {where}: {reason}")
     if not tokenizer.get_vocab().keys() - tokenizer.get_added_vocab().keys():
         # What transformers makes of a folder with a config.json and no tokenizer files.
         _fail(key, source, "holds no tokenizer: there is no tokenizer.json, vocabulary or the like")
@@ -125,7 +131,7 @@ def named_end_ids(tokenizer: Tokenizer, model: ModelSettings) -> dict[str, froze
     own = {"the tokenizer": _ids(tokenizer.eos_token_id)}
     if is_gguf(model.path):
         return own | {"the GGUF file": gguf_end_ids(model.path)}
-    config, generation = _model_json(model, "config.json"), _model_json(model, "generation_config.json")
+    config, generation = model_json(model, "config.json"), model_json(model, "generation_config.json")
     text_config = config.get("text_config")
     of_text = text_config.get("eos_token_id") if isinstance(text_config, Mapping) else None
     return own | {
@@ -270,19 +276,16 @@ def _adds_bos(tokenizer: Tokenizer) -> bool:
     return bos is not None and list(tokenizer("a")["input_ids"])[:1] == [bos]
 
 
-def _model_json(model: ModelSettings, name: str) -> dict[str, Any]:
-    path = cached_file(
-        model.path,
-        name,
-        revision=model.revision,
-        local_files_only=_is_folder(model.path),
-        _raise_exceptions_for_missing_entries=False,
-        _raise_exceptions_for_connection_errors=False,
-    )
-    if path is None:
-        return {}
-    content = json.loads(Path(path).read_text(encoding="utf-8"))
-    return content if isinstance(content, dict) else {}
+def _broken_file(folder: Path) -> str | None:
+    """Which of a tokenizer's files is no JSON, and why."""
+    for name in _TOKENIZER_FILES:
+        try:
+            json.loads(read_bytes(folder / name, most=2**30))
+        except OSError:
+            continue
+        except (ValueError, RecursionError) as error:
+            return f"{name} is no JSON: {_first_line(error)}"
+    return None
 
 
 def _require_folder_or_id(source: str, key: str) -> None:

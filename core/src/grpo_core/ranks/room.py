@@ -11,8 +11,10 @@ from grpo_core.machine import available_cores, available_memory
 from grpo_core.ranks.place import Processes
 from grpo_core.recipe.memory import mebibytes
 
-__all__ = ["PROCESS_BYTES", "gpu_of", "require_devices", "require_memory"]
+__all__ = ["MOST_TIMES", "PROCESS_BYTES", "gpu_of", "memory_warning", "require_devices", "require_memory"]
 
+MOST_TIMES = 100
+"""No machine has so many times the memory of another that a run is planned on."""
 PROCESS_BYTES = 300 << 20
 """What a process has before there is a model in it: an interpreter with PyTorch and transformers, as measured."""
 _INSIST = "or insist: --oversubscribe"
@@ -52,6 +54,24 @@ def require_memory(processes: Processes, training_bytes: int) -> None:
         f"{mebibytes(processes.per_node * each)} of memory: {mebibytes(left)} are left here",
         hint=f"{advice}, {_INSIST}",
     )
+
+
+def memory_warning(training_bytes: int, *, on_cpu: bool = False) -> str | None:
+    """What to tell a person about an estimate of more memory than a process has here; the machine that trains may be
+    another. Raises `UsageError` for so much that none has it."""
+    gpu = _gpus() > 0 and not on_cpu
+    here = torch.cuda.get_device_properties(0).total_memory if gpu else available_memory()
+    if here is None or training_bytes <= here:
+        return None
+    needed = f"a process needs about {mebibytes(training_bytes)} of memory, and has {mebibytes(here)}"
+    where = f"{needed} {'on a GPU' if gpu else 'left'} here"
+    hint = (
+        "lower run.prompts_per_step, rollout.completions_per_prompt, rollout.max_completion_tokens or "
+        "trainer.micro_batch_tokens, or take a smaller model; the plan says what needs it"
+    )
+    if training_bytes > MOST_TIMES * here:
+        raise UsageError(f"{where}, not a {MOST_TIMES}th of that", hint=hint)
+    return f"{where}; {hint}"
 
 
 def gpu_of(local_rank: int) -> int | None:
