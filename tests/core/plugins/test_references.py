@@ -61,6 +61,12 @@ def test_any_text_is_a_reference_that_can_be_written_again_or_refused_with_a_hin
     assert parse_reference(str(reference), base=Path("/elsewhere")) == reference
 
 
+@pytest.mark.parametrize("text", ["0 /", "./rows /.", "countdown?path=./a /", "./a /#3"])
+def test_a_path_that_ends_in_a_blank_can_be_written_again(text: str) -> None:
+    reference = parse_reference(text, base=BASE)
+    assert parse_reference(str(reference), base=BASE) == reference
+
+
 def test_a_comma_in_a_path_can_be_written_where_commas_separate() -> None:
     assert parse_reference("./a%2Cb.jsonl", base=BASE).path == BASE / "a,b.jsonl"
     assert parse_reference("./a,b.jsonl", base=BASE).path == BASE / "a,b.jsonl"

@@ -86,7 +86,9 @@ class Reference:
         prefix = f"{self.hub}:" if self.hub else ""
         query = "&".join(f"{key}={_escape(value)}" for key, value in self.details.items())
         rows = "" if self.rows is None else f"#{self.rows}"
-        return f"{prefix}{_escape(self.value)}{'?' if query else ''}{query}{rows}"
+        written = f"{prefix}{_escape(self.value)}{'?' if query else ''}{query}{rows}"
+        # Blanks around a reference are not part of it; those at the end of a path, which it ends in then, are.
+        return written if written == written.rstrip() else f"{written}/."
 
 
 def parse_reference(text: str, *, base: Path | None = None) -> Reference:
