@@ -130,6 +130,16 @@ def test_with_a_model_the_rendered_prompt_is_shown(rows: str, tmp_path: Path) ->
     assert sample["prompt_tokens"] == 29
 
 
+def test_a_chat_template_is_a_file_or_its_text_as_in_a_run(rows: str, tmp_path: Path) -> None:
+    model, template = str(make_model_folder(tmp_path / "model")), "{{ greeting }}: {{ messages[0].content }}"
+    file = tmp_path / "greeting.jinja"
+    file.write_text(template, encoding="utf-8")
+    common = (rows, "--columns", "text=query", "--model", model, "--set", "model.chat_template_options.greeting=Hello")
+    for setting in (template, str(file)):
+        shown = preview(*common, "--set", f"model.chat_template='{setting}'")
+        assert shown["samples"][0]["prompt"] == "Hello: [bold]6*7?"
+
+
 def test_a_model_without_chat_template_is_warned_about(rows: str, tmp_path: Path) -> None:
     model = str(make_model_folder(tmp_path / "model", chat_template=False))
     done = datasets("preview", rows, "--columns", "text=query", "--model", model)

@@ -105,8 +105,10 @@ def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[l
     """Text and length in tokens of the first prompts, and what to say about the template."""
     from grpo_core.data.prompts import render_prompts
     from grpo_core.model.tokenizer import load_tokenizer
+    from grpo_core.recipe.paths import read_text_setting
 
-    tokenizer = load_tokenizer(model)
+    template = model.chat_template and read_text_setting(model.chat_template)
+    tokenizer = load_tokenizer(model.model_copy(update={"chat_template": template}))
     rendered = render_prompts(
         loaded.samples[:rows],
         tokenizer,
