@@ -79,6 +79,13 @@ def test_no_rewards_are_a_problem_of_rewards() -> None:
     assert str(problem) == "rewards: is empty; give at least 1 (--rewards)"
 
 
+def test_an_only_entry_with_a_wrong_value_does_not_make_its_list_empty() -> None:
+    entry = {"use": "a", "weight": "much"}
+    with pytest.raises(RecipeError) as caught:
+        validate(_layer({"model": "m", "dataset": {"mix": [{**entry, "weight": -1}]}, "rewards": [entry]}))
+    assert sorted(problem.path for problem in caught.value.problems) == ["dataset.mix.a.weight", "rewards.a.weight"]
+
+
 def test_problems_of_the_layers_come_first() -> None:
     layer = _layer({**_SOUND, "dataset": "rows.jsonl#x", "run": {"steps": 0}})
     assert [problem.path for problem in examine(layer).problems] == ["dataset.use", "run.steps"]

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from grpo_core.errors import Problem
 from grpo_core.recipe.ranges import Because, bound_text
@@ -61,12 +62,21 @@ def complaints(
 ) -> Iterator[tuple[KeyPath, Problem]]:
     """One problem a place; `describe` gives the dotted path to show and who set it, `what` what a key is called."""
     messages: dict[KeyPath, list[str]] = {}
-    for item in error.errors(include_url=False):
+    for item in _without_false_lengths(error.errors(include_url=False)):
         path = _place(item["loc"], values, missing=item["type"] == "missing")
         messages.setdefault(path, []).append(_message(item, path, model, what))
     for path, texts in messages.items():
         shown, origin = describe(path)
         yield path, Problem(path=shown, message=_joined(list(dict.fromkeys(texts))), origin=origin)
+
+
+def _without_false_lengths(items: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
+    """Errors without those of lists that are too short only since pydantic does not count wrong entries."""
+    for item in items:
+        own = item["loc"]
+        below = (each for each in items if len(each["loc"]) > len(own) and each["loc"][: len(own)] == own)
+        if item["type"] != "too_short" or next(below, None) is None:
+            yield item
 
 
 def show_value(value: object) -> str:
