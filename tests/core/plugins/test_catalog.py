@@ -4,7 +4,7 @@ import pytest
 
 from grpo_core.errors import AmbiguousComponent, UnknownComponent
 from grpo_core.plugins.catalog import Catalog, missing_requirements
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.plugins.specs import ComponentSpec, DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
 
@@ -150,28 +150,28 @@ def test_a_recipe_requires_nothing() -> None:
     assert missing_requirements(RecipeSpec(name="a", summary="A recipe", package="acme", path="a.yaml")) == []
 
 
-def seen_by(*tiers: str) -> Scope:
-    return Scope(tuple(frozenset(tier.split()) for tier in tiers))
+def seen_by(*tiers: str) -> Namespace:
+    return Namespace(tuple(frozenset(tier.split()) for tier in tiers))
 
 
 @pytest.mark.parametrize(
-    ("scope", "meant"),
+    ("namespace", "meant"),
     [
         (seen_by("grpo-acme", "", "grpo-core"), "grpo-acme/length"),
         (seen_by("grpo-recipes", "grpo-acme", "grpo-core"), "grpo-acme/length"),
         (seen_by("grpo-recipes", "", "grpo-core"), "grpo-core/length"),
     ],
 )
-def test_in_a_scope_a_shared_name_is_the_nearest_plugins(scope: Scope, meant: str) -> None:
-    assert CATALOG.within(scope).get("reward", "length").qualified_name == meant
-    assert CATALOG.within(scope).get("reward", "grpo-core/length").qualified_name == "grpo-core/length"
+def test_in_a_namespace_a_shared_name_is_the_nearest_plugins(namespace: Namespace, meant: str) -> None:
+    assert CATALOG.within(namespace).get("reward", "length").qualified_name == meant
+    assert CATALOG.within(namespace).get("reward", "grpo-core/length").qualified_name == "grpo-core/length"
 
 
-def test_in_a_scope_a_name_that_only_others_have_is_theirs() -> None:
+def test_in_a_namespace_a_name_that_only_others_have_is_theirs() -> None:
     assert CATALOG.within(seen_by("grpo-core")).get("reward", "my_reward").qualified_name == "mine.py/my_reward"
 
 
-def test_in_a_scope_two_that_are_equally_near_clash_and_outside_it_nothing_changed() -> None:
+def test_in_a_namespace_two_that_are_equally_near_clash_and_outside_it_nothing_changed() -> None:
     with pytest.raises(AmbiguousComponent):
         CATALOG.within(seen_by("grpo-recipes", "grpo-acme grpo-core")).get("reward", "length")
     with pytest.raises(AmbiguousComponent):
@@ -180,7 +180,7 @@ def test_in_a_scope_two_that_are_equally_near_clash_and_outside_it_nothing_chang
         CATALOG.within(None).get("reward", "length")
 
 
-def test_in_a_scope_rows_of_a_hub_are_understood_by_those_in_scope_alone() -> None:
+def test_in_a_namespace_rows_of_a_hub_are_understood_by_those_in_it_alone() -> None:
     catalog = Catalog([plugin("one", dataset("sums", "a/b")), plugin("two", dataset("more", "a/b"))])
     with pytest.raises(AmbiguousComponent):
         catalog.for_hub_id("a/b")

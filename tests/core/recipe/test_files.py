@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grpo_core.errors import PluginError, RecipeError, UnknownComponent
-from grpo_core.plugins.scope import Scope, scope_of
+from grpo_core.plugins.namespace import Namespace, namespace_of
 from grpo_core.plugins.specs import RecipeSpec
 from grpo_core.recipe.entries import apply_overrides
 from grpo_core.recipe.files import (
@@ -23,7 +23,7 @@ from grpo_core.recipe.validate import validate
 from tests.core.recipe.fakes import fake_host
 
 
-def _unknown(name: str, scope: Scope | None) -> RecipeFile:
+def _unknown(name: str, namespace: Namespace | None) -> RecipeFile:
     raise UnknownComponent(f"no plugin registers a recipe '{name}'")
 
 
@@ -68,14 +68,14 @@ def test_a_registered_recipe_can_be_extended(tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text("model: a/b\n")
     (tmp_path / "r.yaml").write_text("extends: known\n")
 
-    def find(name: str, scope: Scope | None) -> RecipeFile:
+    def find(name: str, namespace: Namespace | None) -> RecipeFile:
         return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
 
     layer = read_recipe(RecipeFile(path=tmp_path / "r.yaml"), find=find)
     assert layer.values == {"model": {"path": "a/b"}}
 
 
-def test_what_a_shipped_recipe_says_keeps_its_scope_whatever_extends_it(tmp_path: Path) -> None:
+def test_what_a_shipped_recipe_says_keeps_its_namespace_whatever_extends_it(tmp_path: Path) -> None:
     """Also in files that it extends by path; names in what a user writes on top are the user's."""
     (tmp_path / "base.yaml").write_text("trainer: torch\nrollout: {use: transformers}\nrun: {steps: 1}\n")
     (tmp_path / "shipped.yaml").write_text(
@@ -84,33 +84,33 @@ def test_what_a_shipped_recipe_says_keeps_its_scope_whatever_extends_it(tmp_path
     (tmp_path / "mine.yaml").write_text("extends: shipped\nrollout: {use: remote}\nrun: {steps: 2}\n")
     asked = []
 
-    def find(name: str, scope: Scope | None) -> RecipeFile:
-        asked.append((name, scope))
+    def find(name: str, namespace: Namespace | None) -> RecipeFile:
+        asked.append((name, namespace))
         return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
 
     layer = read_recipe(RecipeFile(path=tmp_path / "mine.yaml"), find=find)
-    scopes = layer.dotted_scopes()
+    namespaces = layer.dotted_namespaces()
     core, empty = frozenset({"grpo-core"}), frozenset[str]()
-    assert scopes["rewards.brevity.use"].tiers == (frozenset({"grpo-acme"}), frozenset({"grpo-other"}), core)
-    assert scopes["rewards.timed.use"] == scopes["rewards.brevity.use"]
-    assert scopes["trainer.use"].tiers == (frozenset({"grpo-acme"}), empty, core)
-    assert {"rollout.use", "run.steps"}.isdisjoint(scopes)
+    assert namespaces["rewards.brevity.use"].tiers == (frozenset({"grpo-acme"}), frozenset({"grpo-other"}), core)
+    assert namespaces["rewards.timed.use"] == namespaces["rewards.brevity.use"]
+    assert namespaces["trainer.use"].tiers == (frozenset({"grpo-acme"}), empty, core)
+    assert {"rollout.use", "run.steps"}.isdisjoint(namespaces)
     assert asked == [("shipped", None)]
     merged = apply_overrides(layer, [parse_override("rewards.timed.weight=2"), parse_override("rewards.brevity.use=x")])
-    assert set(merged.dotted_scopes()) & {"rewards.timed.use", "rewards.x.use"} == {"rewards.timed.use"}
+    assert set(merged.dotted_namespaces()) & {"rewards.timed.use", "rewards.x.use"} == {"rewards.timed.use"}
 
 
 def test_a_shipped_recipe_extends_the_recipe_of_a_name_that_it_knew(tmp_path: Path) -> None:
     (tmp_path / "shipped.yaml").write_text("extends: known\n")
     (tmp_path / "known.yaml").write_text("model: a/b\n")
-    asked: list[tuple[str, Scope | None]] = []
+    asked: list[tuple[str, Namespace | None]] = []
 
-    def find(name: str, scope: Scope | None) -> RecipeFile:
-        asked.append((name, scope))
+    def find(name: str, namespace: Namespace | None) -> RecipeFile:
+        asked.append((name, namespace))
         return RecipeFile(path=tmp_path / f"{name}.yaml", owner="grpo-acme")
 
     read_recipe(RecipeFile(path=tmp_path / "shipped.yaml", owner="grpo-acme"), find=find)
-    assert asked == [("known", scope_of("grpo-acme"))]
+    assert asked == [("known", namespace_of("grpo-acme"))]
 
 
 def test_recipes_that_extend_each_other_are_named(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from grpo_core.errors import RecipeError
 from grpo_core.plugins.catalog import Catalog
 from grpo_core.plugins.host import PluginHost
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.plugins.specs import TrackerSpec
 from grpo_core.plugins.verdicts import Admitted
-from grpo_core.recipe.layers import Layer, ScopedOrigin, make_layer, merge
+from grpo_core.recipe.layers import Layer, NamespacedOrigin, make_layer, merge
 from grpo_core.recipe.meanings import meanings
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.recipe.resolve import resolve
@@ -22,7 +22,7 @@ from grpo_core.recipe.syntax import all_paths
 from grpo_core.recipe.validate import validate
 from tests.core.recipe.fakes import HERE, SPECS
 
-SCOPE = Scope((frozenset({"grpo-recipes"}), frozenset({"acme"}), frozenset({"grpo-core"})))
+NAMESPACE = Namespace((frozenset({"grpo-recipes"}), frozenset({"acme"}), frozenset({"grpo-core"})))
 TRACKER = TrackerSpec(name="curves", summary="", target=f"{HERE}:make")
 EVERYTHING: dict[str, Any] = {
     "model": "m",
@@ -41,14 +41,14 @@ def host(*more: str) -> PluginHost:
     return PluginHost(admitted=tuple(plugins), quarantined=(), blocked=(), warnings=(), catalog=catalog)
 
 
-def layer(scope: Scope | None, **values: Any) -> Layer:
-    origin = "mine.yaml:1" if scope is None else ScopedOrigin("shipped.yaml:1", scope)
+def layer(namespace: Namespace | None, **values: Any) -> Layer:
+    origin = "mine.yaml:1" if namespace is None else NamespacedOrigin("shipped.yaml:1", namespace)
     return make_layer(values, dict.fromkeys(all_paths(values), origin), base=Path("/b"))
 
 
 def planned(settings: Layer, *more: str) -> LaunchPlan:
-    scopes = settings.dotted_scopes()
-    return resolve(validate(settings), settings.dotted_origins(), host=host(*more), scopes=scopes)
+    namespaces = settings.dotted_namespaces()
+    return resolve(validate(settings), settings.dotted_origins(), host=host(*more), namespaces=namespaces)
 
 
 def named(plan: LaunchPlan) -> list[str]:
@@ -62,7 +62,7 @@ def named(plan: LaunchPlan) -> list[str]:
 
 
 def test_every_name_of_a_shipped_recipe_keeps_its_meaning_beside_a_plugin_with_the_same_names() -> None:
-    settings = layer(SCOPE, **EVERYTHING)
+    settings = layer(NAMESPACE, **EVERYTHING)
     assert named(planned(settings, "newcomer")) == named(planned(settings))
     assert all(name.startswith("acme/") for name in named(planned(settings, "newcomer")))
 
@@ -85,11 +85,11 @@ def test_in_a_users_own_recipe_every_such_name_is_an_error_that_shows_both() -> 
 
 
 def test_what_a_user_writes_over_a_shipped_recipe_is_the_users() -> None:
-    settings = merge(layer(SCOPE, **EVERYTHING), layer(None, trainer={"use": "torch"}, run={"steps": 3}))
+    settings = merge(layer(NAMESPACE, **EVERYTHING), layer(None, trainer={"use": "torch"}, run={"steps": 3}))
     with pytest.raises(RecipeError) as caught:
         planned(settings, "newcomer")
     assert [problem.path for problem in caught.value.problems] == ["trainer.use"]
-    settings = merge(layer(SCOPE, **EVERYTHING), layer(None, trainer={"use": "newcomer/torch"}))
+    settings = merge(layer(NAMESPACE, **EVERYTHING), layer(None, trainer={"use": "newcomer/torch"}))
     assert planned(settings, "newcomer").trainer.name == "newcomer/torch"
 
 
@@ -97,17 +97,17 @@ MIX = [{"use": "sums", "name": "a"}, {"use": "rows.jsonl", "preprocess": "shapes
 
 
 def test_datasets_of_a_mix_and_their_preprocessors_keep_their_meaning_too() -> None:
-    settings = layer(SCOPE, **{**EVERYTHING, "dataset": {"mix": MIX}})
+    settings = layer(NAMESPACE, **{**EVERYTHING, "dataset": {"mix": MIX}})
     plan = planned(settings, "newcomer")
     assert [each.preprocess.name for each in plan.datasets if each.preprocess] == ["acme/sums", *["acme/shapes"] * 2]
-    shared = layer(SCOPE, **{**EVERYTHING, "dataset": {"mix": ["a.jsonl", "b.jsonl"], "preprocess": "shapes"}})
+    shared = layer(NAMESPACE, **{**EVERYTHING, "dataset": {"mix": ["a.jsonl", "b.jsonl"], "preprocess": "shapes"}})
     plan = planned(shared, "newcomer")
     assert [each.preprocess.name for each in plan.datasets if each.preprocess] == ["acme/shapes"] * 2
 
 
 def test_a_plugin_that_comes_later_does_not_make_samples_of_a_shipped_recipes_hub_rows() -> None:
-    scope = Scope((frozenset({"grpo-recipes"}), frozenset(), frozenset({"grpo-core"})))
-    settings = layer(scope, **{**EVERYTHING, "dataset": "hf:acme/shapes"})
+    namespace = Namespace((frozenset({"grpo-recipes"}), frozenset(), frozenset({"grpo-core"})))
+    settings = layer(namespace, **{**EVERYTHING, "dataset": "hf:acme/shapes"})
     assert planned(settings).datasets[0].preprocess is None
     assert planned(layer(None, **{**EVERYTHING, "dataset": "hf:acme/shapes"})).datasets[0].preprocess is not None
 
@@ -124,7 +124,7 @@ def test_backends_that_nobody_named_are_cores_own() -> None:
 @pytest.mark.parametrize("dataset", [EVERYTHING["dataset"], {"mix": MIX}, "hf:acme/shapes", "rows.jsonl"])
 def test_a_run_that_is_resolved_anew_means_what_it_meant(dataset: Any) -> None:
     plan = planned(layer(None, **{**EVERYTHING, "dataset": dataset}))
-    origins = {path: ScopedOrigin("the run", scope) for path, scope in meanings(plan).items()}
+    origins = {path: NamespacedOrigin("the run", namespace) for path, namespace in meanings(plan).items()}
     values = plan.recipe.model_dump(mode="json", exclude_defaults=True)
     again = planned(make_layer(values, origins, base=Path()), "newcomer", "another")
     assert named(again) == named(plan)
@@ -133,4 +133,4 @@ def test_a_run_that_is_resolved_anew_means_what_it_meant(dataset: Any) -> None:
 def test_a_run_whose_hub_rows_nobody_understood_keeps_it_so() -> None:
     plan = planned(layer(None, **{**EVERYTHING, "dataset": "hf:acme/other"}))
     assert plan.datasets[0].preprocess is None
-    assert meanings(plan)["dataset", "use"] == Scope((frozenset(),))
+    assert meanings(plan)["dataset", "use"] == Namespace((frozenset(),))

@@ -16,7 +16,7 @@ from grpo_core.errors import Problem, RecipeError
 
 if TYPE_CHECKING:
     from grpo_core.plugins.host import PluginHost
-    from grpo_core.plugins.scope import Scope
+    from grpo_core.plugins.namespace import Namespace
     from grpo_core.recipe.files import RecipeFile
     from grpo_core.recipe.layers import Layer
     from grpo_core.recipe.plan import LaunchPlan
@@ -43,8 +43,8 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
     layer = below or Layer()
     if recipe is not None:
 
-        def find(name: str, scope: Scope | None) -> RecipeFile:
-            return find_recipe(name, flags.get("plugin"), scope=scope)
+        def find(name: str, namespace: Namespace | None) -> RecipeFile:
+            return find_recipe(name, flags.get("plugin"), namespace=namespace)
 
         layer = merge(layer, read_recipe(locate_recipe(recipe, find=find, base=Path()), find=find))
     given = [(flag, flags[flag.parameter]) for flag in FLAGS if flags.get(flag.parameter) is not None]
@@ -77,8 +77,8 @@ def make_plan(
     host = load_plugins(plugin_files, disable=recipe.plugins.disable, require=recipe.plugins.require)
     found += [Problem(path="objective", message=text) for text in presets.problems(recipe.objective)]
     try:
-        origins, scopes = layer.dotted_origins(), layer.dotted_scopes()
-        return resolve(recipe, origins, host=host, problems=found, scopes=scopes), host
+        origins, namespaces = layer.dotted_origins(), layer.dotted_namespaces()
+        return resolve(recipe, origins, host=host, problems=found, namespaces=namespaces), host
     except RecipeError as error:
         raise RecipeError(error.problems, hint=hint) from None
 
@@ -86,23 +86,25 @@ def make_plan(
 def settings_of(plan: LaunchPlan, changes: Mapping[str, Any] | None = None) -> Layer:
     """The settings of a run that there is (with `changes` of whole sections), for flags and `--set` to win over. Names
     in them keep meaning what they meant to it, whatever was installed since."""
-    from grpo_core.recipe.layers import ScopedOrigin, make_layer
+    from grpo_core.recipe.layers import NamespacedOrigin, make_layer
     from grpo_core.recipe.meanings import meanings
     from grpo_core.recipe.plan import OF_A_RUN
 
     recipe = plan.recipe.model_copy(update=changes)
-    origins = {path: ScopedOrigin(OF_A_RUN, scope) for path, scope in meanings(plan).items()}
+    origins = {path: NamespacedOrigin(OF_A_RUN, namespace) for path, namespace in meanings(plan).items()}
     values = recipe.model_dump(mode="json", exclude_defaults=True)
     if type(recipe).model_validate(values) != recipe:  # a default that depends on another setting
         values = recipe.model_dump(mode="json")
     return make_layer(values, origins, base=Path())
 
 
-def find_recipe(name: str, plugin_files: Sequence[Path] | None = None, *, scope: Scope | None = None) -> RecipeFile:
+def find_recipe(
+    name: str, plugin_files: Sequence[Path] | None = None, *, namespace: Namespace | None = None
+) -> RecipeFile:
     """A registered recipe. Its plugin need not be sound otherwise, so nothing is printed here."""
     from grpo_core.recipe.files import registered_recipe
 
-    return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog.within(scope))
+    return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog.within(namespace))
 
 
 def _layer_of_flag(flag: Flag, value: Any) -> Layer:

@@ -212,8 +212,8 @@ def rescore_run(
     recipe = validate(layer)
     settings = recipe.plugins
     catalog = load_plugins(plugin, disable=settings.disable, require=settings.require).catalog
-    scopes = layer.dotted_scopes()
-    planned = [planned_reward(entry, catalog, scopes=scopes) for entry in recipe.rewards]
+    namespaces = layer.dotted_namespaces()
+    planned = [planned_reward(entry, catalog, namespaces=namespaces) for entry in recipe.rewards]
     code = [*code_of_rewards(planned), *code_of_model(plan.recipe.model)]
     list_code(code, layer.dotted_origins(), otherwise=OF_A_RUN, to=sys.stderr)
     with views.writing(output) as write, open_rescoring(plan, run, planned, recipe.scoring, files) as steps:

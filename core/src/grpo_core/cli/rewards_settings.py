@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from grpo_core.plugins.catalog import Catalog
-    from grpo_core.plugins.scope import Scope
+    from grpo_core.plugins.namespace import Namespace
     from grpo_core.recipe.plan import PlannedReward
     from grpo_core.recipe.schema import Recipe, RewardEntry
 
@@ -38,16 +38,16 @@ def planned_reward(
     catalog: Catalog,
     options: Mapping[str, Any] | None = None,
     *,
-    scopes: Mapping[str, Scope] | None = None,
+    namespaces: Mapping[str, Namespace] | None = None,
 ) -> PlannedReward:
-    """Plan a reward, with further options over its own; problems have the path that `--set` writes. `scopes` as
-    `Layer.dotted_scopes` gives them."""
+    """Plan a reward, with further options over its own; problems have the path that `--set` writes. `namespaces` as
+    `Layer.dotted_namespaces` gives them."""
     from grpo_core.recipe.layers import reward_name
     from grpo_core.recipe.overrides import dotted
     from grpo_core.recipe.resolve import plan_reward
 
     address = dotted(("rewards", reward_name({"use": entry.use, "name": entry.name}) or "?"))
-    seen = catalog.within((scopes or {}).get(f"{address}.use"))
+    seen = catalog.within((namespaces or {}).get(f"{address}.use"))
     try:
         return plan_reward(entry.model_copy(update={"options": {**entry.options, **(options or {})}}), catalog=seen)
     except RecipeError as error:

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from grpo_core.errors import AmbiguousComponent, UnknownComponent
 from grpo_core.plugins.elsewhere import package_of
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.plugins.specs import KINDS, ComponentSpec, DatasetSpec, Kind, RecipeSpec
 from grpo_core.plugins.verdicts import Admitted, Quarantined
 
@@ -55,13 +55,13 @@ class Catalog:
             *(canonicalize_name(plugin.distribution) for plugin in not_loaded),
         }
         self._not_loaded = tuple(not_loaded)
-        self._scope: Scope | None = None
+        self._namespace: Namespace | None = None
 
-    def within(self, scope: Scope | None) -> Catalog:
-        """The same components as one sees them who wrote names in `scope`: of several that share a name the nearest is
-        meant, and rows of a hub are understood by those in scope only. None: as on the command line."""
+    def within(self, namespace: Namespace | None) -> Catalog:
+        """The same components as one sees them who wrote names in `namespace`: of several that share a name the nearest
+        is meant, and rows of a hub are understood by those in it only. None: as on the command line."""
         seen = copy(self)
-        seen._scope = scope
+        seen._namespace = namespace
         return seen
 
     def get(self, kind: Kind, name: str) -> Entry:
@@ -128,10 +128,10 @@ class Catalog:
         ]
 
     def _nearest(self, entries: list[Entry]) -> list[Entry]:
-        """Those of the nearest distributions in scope that have any; all of them without a scope."""
-        if self._scope is None:
+        """Those of the nearest distributions of the namespace that have any; all of them without a namespace."""
+        if self._namespace is None:
             return entries
-        inside = ([e for e in entries if canonicalize_name(e.distribution) in tier] for tier in self._scope.tiers)
+        inside = ([e for e in entries if canonicalize_name(e.distribution) in tier] for tier in self._namespace.tiers)
         return next(filter(None, inside), [])
 
     def _spelling(self, entry: Entry) -> str:

@@ -2,7 +2,7 @@
 
 `extends` names another file, relative to this one, or a registered recipe; what it says lies below what this file says.
 Bare names in a registered recipe, and in files that it extends, keep the meaning they have for its distribution (see
-`plugins/scope.py`). Gives a layer; values are validated later.
+`plugins/namespace.py`). Gives a layer; values are validated later.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from grpo_core.errors import PluginError, Problem, RecipeError, UnknownComponent
 from grpo_core.plugins.catalog import Catalog, Entry
-from grpo_core.plugins.scope import Scope, scope_of
+from grpo_core.plugins.namespace import Namespace, namespace_of
 from grpo_core.plugins.specs import RecipeSpec
-from grpo_core.recipe.layers import Layer, ScopedOrigin, get_value, make_layer, merge
+from grpo_core.recipe.layers import Layer, NamespacedOrigin, get_value, make_layer, merge
 from grpo_core.recipe.syntax import KeyPath, Parsed, RecipeSyntaxError, all_paths, parse_yaml
 from grpo_core.regular_files import read_text, shown, unusual_kind
 
@@ -45,8 +45,8 @@ class RecipeFile:
     """The distribution that registers it, or the recipe that extends it; None: it is a user's own."""
 
 
-FindRecipe = Callable[[str, Scope | None], RecipeFile]
-"""Gives a registered recipe by its name, looked up in a scope; raises `UnknownComponent` for a name nothing
+FindRecipe = Callable[[str, Namespace | None], RecipeFile]
+"""Gives a registered recipe by its name, looked up in a namespace; raises `UnknownComponent` for a name nothing
 registers."""
 
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
@@ -59,16 +59,16 @@ def is_file_reference(text: str) -> bool:
 
 
 def locate_recipe(
-    text: str, *, find: FindRecipe, base: Path, owner: str | None = None, scope: Scope | None = None
+    text: str, *, find: FindRecipe, base: Path, owner: str | None = None, namespace: Namespace | None = None
 ) -> RecipeFile:
     """The file that a reference to a recipe leads to; relative paths start at the folder `base`.
 
-    `owner` and `scope` are those of the recipe that the reference is in: None where a user wrote it.
+    `owner` and `namespace` are those of the recipe that the reference is in: None where a user wrote it.
     """
     if is_file_reference(text):
         return RecipeFile(path=Path(os.path.abspath(os.path.join(base, os.path.expanduser(text)))), owner=owner)
     try:
-        return find(text, scope)
+        return find(text, namespace)
     except UnknownComponent as error:
         if kind := unusual_kind(base / text) or ("a file" if (base / text).is_file() else None):
             message = f"{shown(text)} is no recipe that a plugin registers; here it is {kind}"
@@ -127,8 +127,8 @@ def _read_chain(found: RecipeFile, find: FindRecipe, above: tuple[Path, ...]) ->
         raise RecipeError([Problem(path="extends", message=f"the recipes extend each other: {chain}")])
     parsed = _parse(file)
     values = parsed.value
-    scope = None if found.owner is None else scope_of(found.owner, _required(values))
-    origins = _origins(parsed, file.name, scope)
+    namespace = None if found.owner is None else namespace_of(found.owner, _required(values))
+    origins = _origins(parsed, file.name, namespace)
     extends = values.pop("extends", None)
     layer = make_layer(values, {path: at for path, at in origins.items() if path != ("extends",)}, base=file.parent)
     if extends is None:
@@ -136,7 +136,7 @@ def _read_chain(found: RecipeFile, find: FindRecipe, above: tuple[Path, ...]) ->
     if not isinstance(extends, str):
         message = f"must be the path of a recipe file or the name of a recipe, not {extends!r}"
         raise RecipeError([Problem(path="extends", message=message, origin=origins.get(("extends",)))])
-    below = locate_recipe(extends, find=find, base=file.parent, owner=found.owner, scope=scope)
+    below = locate_recipe(extends, find=find, base=file.parent, owner=found.owner, namespace=namespace)
     return merge(_read_chain(below, find, (*above, file)), layer)
 
 
@@ -172,9 +172,9 @@ def _parse_toml(text: str) -> Parsed:
         raise RecipeSyntaxError(str(error) or "values are nested too deeply") from None
 
 
-def _origins(parsed: Parsed, shown: str, scope: Scope | None) -> dict[KeyPath, str]:
+def _origins(parsed: Parsed, shown: str, namespace: Namespace | None) -> dict[KeyPath, str]:
     if parsed.lines:
         origins = {path: f"{shown}:{line}" for path, line in parsed.lines.items() if path}
     else:
         origins = dict.fromkeys(all_paths(parsed.value), shown)
-    return origins if scope is None else {path: ScopedOrigin(text, scope) for path, text in origins.items()}
+    return origins if namespace is None else {path: NamespacedOrigin(text, namespace) for path, text in origins.items()}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import Problem
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.recipe.mix import mix_names
 from grpo_core.recipe.overrides import dotted
 from grpo_core.recipe.paths import anchor
@@ -27,7 +27,7 @@ from grpo_core.recipe.syntax import KeyPath, all_paths
 __all__ = [
     "NAMED_LISTS",
     "Layer",
-    "ScopedOrigin",
+    "NamespacedOrigin",
     "display_path",
     "entry_names",
     "get_value",
@@ -53,16 +53,16 @@ NAMED_LISTS: tuple[KeyPath, ...] = (("rewards",), ("dataset", "mix"))
 """Lists whose entries are addressed by name; plain text stands for an entry's `use`."""
 
 
-class ScopedOrigin(str):
+class NamespacedOrigin(str):
     """Who set a value, when a bare name there means what somebody else than the user knows by it: it is looked up in
-    a scope. Goes wherever origins go."""
+    a namespace. Goes wherever origins go."""
 
-    scope: Scope
+    namespace: Namespace
 
-    def __new__(cls, text: str, scope: Scope) -> ScopedOrigin:
-        """The origin `text`, with the scope of whoever wrote the value."""
+    def __new__(cls, text: str, namespace: Namespace) -> NamespacedOrigin:
+        """The origin `text`, with the namespace of whoever wrote the value."""
         made = super().__new__(cls, text)
-        made.scope = scope
+        made.namespace = namespace
         return made
 
 
@@ -88,10 +88,10 @@ class Layer:
         """Dotted path -> who set it, rewards by name."""
         return {display_path(path, self.values): str(origin) for path, origin in self.origins.items()}
 
-    def dotted_scopes(self) -> dict[str, Scope]:
+    def dotted_namespaces(self) -> dict[str, Namespace]:
         """Dotted path -> where a bare name there is looked up; not there: among all plugins."""
-        scoped = ((path, origin) for path, origin in self.origins.items() if isinstance(origin, ScopedOrigin))
-        return {display_path(path, self.values): origin.scope for path, origin in scoped}
+        namespaced = ((path, origin) for path, origin in self.origins.items() if isinstance(origin, NamespacedOrigin))
+        return {display_path(path, self.values): origin.namespace for path, origin in namespaced}
 
 
 def make_layer(values: Mapping[str, Any], origins: Mapping[KeyPath, str], *, base: Path) -> Layer:

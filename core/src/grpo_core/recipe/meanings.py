@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.recipe.plan import LaunchPlan, PlannedComponent
 from grpo_core.recipe.syntax import KeyPath
 
 __all__ = ["meanings"]
 
 
-def meanings(plan: LaunchPlan) -> dict[KeyPath, Scope]:
+def meanings(plan: LaunchPlan) -> dict[KeyPath, Namespace]:
     """Path of a setting that names a component -> the distribution that it meant, and no other."""
     return {path: _where(*components) for path, components in _named(plan)}
 
 
-def _where(*components: PlannedComponent | None) -> Scope:
+def _where(*components: PlannedComponent | None) -> Namespace:
     meant = {each.distribution for each in components if each is not None and each.distribution is not None}
-    return Scope((frozenset(meant),))
+    return Namespace((frozenset(meant),))
 
 
 def _named(plan: LaunchPlan) -> Iterator[tuple[KeyPath, tuple[PlannedComponent | None, ...]]]:

@@ -13,7 +13,7 @@ from grpo_core import __version__
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.plugins.catalog import Catalog
 from grpo_core.plugins.host import PluginHost
-from grpo_core.plugins.scope import Scope
+from grpo_core.plugins.namespace import Namespace
 from grpo_core.plugins.specs import RewardSpec
 from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.checks import prompts_per_step
@@ -51,7 +51,7 @@ def resolve(
     *,
     host: PluginHost,
     problems: Sequence[Problem] = (),
-    scopes: Mapping[str, Scope] | None = None,
+    namespaces: Mapping[str, Namespace] | None = None,
 ) -> LaunchPlan:
     """Plan a run.
 
@@ -60,13 +60,13 @@ def resolve(
         origins: dotted path -> who set the value.
         host: the plugins.
         problems: those found before.
-        scopes: dotted path -> where a bare name there is looked up first; not there: it means any plugin's.
+        namespaces: dotted path -> where a bare name there is looked up first; not there: it means any plugin's.
 
     Raises:
         RecipeError: with every problem, the ones found before included.
     """
     found = Problems(origins, problems)
-    names = Names(catalog=host.catalog, scopes=scopes or {}, written=origins)
+    names = Names(catalog=host.catalog, namespaces=namespaces or {}, written=origins)
     recipe = _with_texts(recipe, found)
     datasets, evaluation = plan_datasets(recipe.dataset, found, names)
     check_streams(recipe, datasets, found)

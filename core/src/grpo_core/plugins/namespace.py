@@ -15,28 +15,28 @@ from packaging.utils import canonicalize_name
 
 from grpo_core.plugins.discover import CORE
 
-__all__ = ["CORE_SCOPE", "Scope", "scope_of"]
+__all__ = ["CORE_NAMESPACE", "Namespace", "namespace_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Namespace:
     """Distributions, nearest first: of those that register a name, the nearest are meant."""
 
     tiers: tuple[frozenset[str], ...]
     """Canonical names of distributions that are equally near."""
 
 
-CORE_SCOPE = Scope((frozenset({CORE}),))
+CORE_NAMESPACE = Namespace((frozenset({CORE}),))
 """Where core's own defaults were written."""
 
 
-def scope_of(owner: str, required: Iterable[str] = ()) -> Scope:
-    """The scope of a recipe that `owner`, a distribution or `--plugin FILE`, ships: itself; what it requires, by its
-    metadata (its extras too) or by `required` (`grpo-acme>=1`, the recipe's `plugins.require`), and what that requires
-    in turn; then core."""
+def namespace_of(owner: str, required: Iterable[str] = ()) -> Namespace:
+    """The namespace of a recipe that `owner`, a distribution or `--plugin FILE`, ships: itself; what it requires, by
+    its metadata (its extras too) or by `required` (`grpo-acme>=1`, the recipe's `plugins.require`), and what that
+    requires in turn; then core."""
     itself = str(canonicalize_name(owner))
     direct = [*_requirements(itself, None), *_parsed(required)]
-    return Scope((frozenset({itself}), frozenset(_closure(direct)) - {itself, CORE}, frozenset({CORE})))
+    return Namespace((frozenset({itself}), frozenset(_closure(direct)) - {itself, CORE}, frozenset({CORE})))
 
 
 def _closure(direct: Iterable[Requirement]) -> set[str]:
