@@ -151,9 +151,14 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("message", ERRORS)
-def test_what_cannot_be_trained_is_said_before_weights_are_read(tmp_path: Path, message: str) -> None:
+def test_what_cannot_be_trained_is_said_before_weights_are_read(
+    tmp_path: Path, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*arguments: object, **settings: object) -> None:
+        raise AssertionError("the weights are read")
+
     make_workplace(tmp_path)
-    (tmp_path / "model/model.safetensors").write_bytes(b"whoever reads this fails")
+    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", read)
     done = grpoctl(tmp_path, *train_arguments("run", *ERRORS[message]), code=2)
     assert message in done.stderr
     assert not (tmp_path / "run").exists()

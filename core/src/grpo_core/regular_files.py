@@ -19,7 +19,7 @@ __all__ = ["TEXT_BYTES", "open_file", "path_fault", "read_bytes", "read_text", "
 TEXT_BYTES = 2**24
 """More than any text has that people write for a run: a recipe, a system prompt, a chat template."""
 _NAME_BYTES, _PATH_BYTES = 255, 4095
-_SHOWN_SIGNS = 80
+_SHOWN_SIGNS = 160
 _KINDS = (
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
@@ -46,9 +46,12 @@ def path_fault(path: str) -> str | None:
 
 
 def shown(text: str) -> str:
-    """A path for a message, quoted: not too long, and in signs that any terminal takes."""
+    """A path for a message, quoted: not too long, with its end, and in signs that any terminal takes."""
     printable = "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
-    return f"'{printable}'" if len(printable) <= _SHOWN_SIGNS else f"'{printable[: _SHOWN_SIGNS - 1]}…'"
+    if len(printable) > _SHOWN_SIGNS:
+        half = _SHOWN_SIGNS // 2
+        printable = f"{printable[: half - 1]}…{printable[-half:]}"
+    return f"'{printable}'"
 
 
 def unusual_kind(path: str | Path) -> str | None:

@@ -159,6 +159,12 @@ CHARTS: tuple[Chart, ...] = (
         "policy/loss = policy",
         "trainer/loss = as the optimiser got it",
     ),
+    _chart(
+        _POLICY,
+        "Routers",
+        "load balancing loss of a mixture of experts; even: as many as experts a token goes to",
+        "policy/router_loss = loss",
+    ),
     _chart(_POLICY, "Fall from the best", "of the smoothed mean total", "health/reward_fall = fall"),
     _chart(_POLICY, "Collapse", "1: judged so by the run", "health/collapse = collapse"),
     _chart(_UPDATE, "Gradient norm", "before clipping", "trainer/grad_norm = norm"),

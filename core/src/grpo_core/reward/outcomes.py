@@ -15,9 +15,9 @@ from grpo_core.types import Failed, Outcome
 
 __all__ = ["LARGEST_SCORE", "WrongReturnError", "all_failed", "read_outcomes", "weighed"]
 
-LARGEST_SCORE = 1e30
-"""No score, and no score times its weight, is larger: totals, their squares and advantages stay far from where float64
-(1e308) and the fp32 of the loss (3e38) end."""
+LARGEST_SCORE = 1e12
+"""No score, and no score times its weight, is larger: where advantages are not scaled, gradients are as large, and the
+norm of a gradient adds up its squares in fp32, which ends at 3e38."""
 
 
 class WrongReturnError(ValueError):

@@ -81,7 +81,11 @@ def test_try_takes_options_and_records_by_the_settings_of_a_run(plugin: str) -> 
         (["try", "./nowhere.py:f", "--completion", "a"], BrokenReference, "nowhere.py"),
         (["try", "./mine.py", "--completion", "a"], UsageError, "cannot be a reward"),
         (["try", "format,repetition", "--completion", "a"], UsageError, "names 2 rewards"),
-        (["try", "format", "--completion", "@/no/file"], UsageError, "--completion @/no/file: the file cannot be read"),
+        (
+            ["try", "format", "--completion", "@/no/file"],
+            UsageError,
+            "--completion '@/no/file': the file cannot be read",
+        ),
         (["try", "format", "--completion", "a", "--row", "x"], UsageError, "--row x: is neither JSON"),
         (["try", f"{REWARDS}:exact", "--completion", "a"], RewardError, "its parameter 'solution' is neither"),
         (["try", f"{REWARDS}:not_a_function", "--completion", "a"], RewardError, "not a function"),
