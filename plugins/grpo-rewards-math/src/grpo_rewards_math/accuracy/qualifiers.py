@@ -24,7 +24,7 @@ _DOUBTS = """
 _OPERATIONS = """
     and answer plus minus squared cubed factorial modulo mod divided multiplied raised doubled tripled quadrupled halved
     negated inverted reciprocal root power digits choose thrice least most than below beneath under
-    ppm ppb ppt permille permil lakh lakhs lac lacs crore crores
+    inverse radical bis wan ppm ppb ppt permille permil lakh lakhs lac lacs crore crores
     """
 _ANYWHERE = frozenset(f"{_DENIALS} {_DOUBTS} {_OPERATIONS}".split())
 _JUDGEMENTS = """
@@ -46,7 +46,9 @@ _SHORT = frozenset(("k", "M", "B", "T", "bn", "Bn", "mn", "Mn", "mln", "tn", "mi
 """Thousand, million, billion, trillion. K is a kelvin and m a metre."""
 _ORDINAL = re.compile(r"(?:eleven|twelf|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)tie)ths?")
 _PHRASE = re.compile(
-    r"\btimes\s+\S|\bto the\b|n['’]t\b|\bbasis points?\b|\bby (?:a factor|mistake|error)\b", re.IGNORECASE
+    r"\btimes\s+\S|\bto the\b|n['’]t\b|\bbasis points?\b|\bper (?:mille?|thousand|million)\b"
+    r"|\bby (?:a factor|mistake|error)\b",
+    re.IGNORECASE,
 )
 _OTHER_SCRIPTS = re.compile("[负負不没沒无無非错錯零〇否兆十百千万萬亿億]")
 """Signs, denials and number words that stand without a blank before what they count."""
