@@ -38,6 +38,21 @@ def test_what_its_module_imports_tells_what_it_may_use(tmp_path: Path, line: str
     assert why_impure(near(tmp_path, line + BODY)) == why
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("def keep():\n    open('log.txt', 'a').close()\n", "open"),
+        ("import pathlib\ndef keep():\n    pathlib.Path('x').write_text('y')\n", "write_text"),
+        ("import os\ndef keep():\n    os.makedirs('x')\n", "makedirs"),
+    ],
+)
+def test_what_its_module_does_to_files_tells_that_a_dry_run_would_write(
+    tmp_path: Path, line: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert why_impure(near(tmp_path, line + BODY)) == f"it may use files, as its module calls {name}"
+
+
 def test_what_it_says_itself_counts_whatever_it_imports(tmp_path: Path) -> None:
     assert why_impure(near(tmp_path, "import random\n" + BODY + "near.pure = True\n")) is None
     (tmp_path / "b").mkdir()

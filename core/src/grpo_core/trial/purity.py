@@ -1,7 +1,8 @@
 """Whether a user's function can be called without a second thought: it says so, or its source shows nothing else.
 
 A registered reward has `pure` in its spec. A function of a file may have an attribute `pure`; where it has none, what
-its module imports tells whether it could ask a service, load a model, start a process or draw by chance.
+its module imports and calls tells whether it could ask a service, load a model, start a process, draw by chance or
+write a file.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _REACHING = {
     "chance": ("random", "secrets", "uuid"),
 }
 """What a module may be for -> modules that are."""
+_OF_FILES = frozenset(
+    ("open", "write_text", "write_bytes", "touch", "mkdir", "makedirs", "unlink", "rmtree", "system", "popen")
+)
+"""Functions and methods that change what lies on a disk, or may."""
 
 
 def why_impure(function: Callable[..., object]) -> str | None:
@@ -40,11 +45,24 @@ def why_impure(function: Callable[..., object]) -> str | None:
         tree = None
     if tree is None:
         return "its source cannot be read"
+    for name in _called(tree):
+        if name in _OF_FILES:
+            return f"it may use files, as its module calls {name}"
     for name in _imported(tree):
         for what, modules in _REACHING.items():
             if name in modules:
                 return f"it may use {what}, as its module imports {name}"
     return None
+
+
+def _called(tree: ast.Module) -> Iterator[str]:
+    """The names of what a module calls, `write` of `file.write(…)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                yield node.func.id
+            elif isinstance(node.func, ast.Attribute):
+                yield node.func.attr
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
