@@ -268,3 +268,10 @@ def test_a_broken_file_of_a_tokenizer_is_named(tmp_path: Path, name: str) -> Non
     (tmp_path / name).write_text('{"a": ')
     with pytest.raises(RecipeError, match=f"no tokenizer can be loaded from the folder: {name} is no JSON: Expecting"):
         load_tokenizer(settings)
+
+
+def test_a_template_that_fills_the_memory_is_refused_before_it_writes(model: ModelSettings) -> None:
+    with pytest.raises(
+        RecipeError, match=r"model\.chat_template: the template: the chat template cannot be used: it takes"
+    ):
+        load_tokenizer(model.model_copy(update={"chat_template": '{{ messages }}{{ "a" * 10**10 }}'}))

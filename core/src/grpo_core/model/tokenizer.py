@@ -23,6 +23,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from grpo_core.errors import DataError, Problem, RecipeError
 from grpo_core.model.gguf import gguf_end_ids, gguf_tokenizer, is_gguf
 from grpo_core.model.json_files import model_json
+from grpo_core.model.template_cost import template_cost
 from grpo_core.model.time_limit import run_limited
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.regular_files import read_bytes
@@ -221,6 +222,10 @@ def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
 
 
 def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
+    cost = template_cost(str(model.chat_template or tokenizer.chat_template or ""))
+    if cost is not None:
+        key, source = _source(model) if model.chat_template is None else ("model.chat_template", "the template")
+        _fail(key, source, f"the chat template cannot be used: {cost}")
     if model.chat_template is not None:
         tokenizer.chat_template = model.chat_template
         _check_template(tokenizer, model.chat_template)
