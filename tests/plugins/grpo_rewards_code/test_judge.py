@@ -48,6 +48,23 @@ def test_a_right_program_passes_every_test() -> None:
     assert verdict(DOUBLE, code_row("assert f(2) == 4", "assert f('a') == 'aa'")) == Verdict(passed=2, tests=2)
 
 
+@pytest.mark.parametrize(
+    ("line", "right", "wrong"),
+    [
+        ("assert type(f(2)) == int", "1", "1.0"),
+        ("assert int == type(f(2))", "1", "True"),
+        ("assert type(f(2)) != int", "1.0", "1"),
+        ("assert type(f(2)) is not int", "'1'", "1"),
+        ("assert type(f(2)) in (int, float)", "1.5", "'1'"),
+        ("assert type(f(2)) == type([1])", "[]", "()"),
+        ("assert type(f(2)) == type(f(3))", "x", "x if x > 2 else str(x)"),
+    ],
+)
+def test_the_class_of_a_value_is_a_test(line: str, right: str, wrong: str) -> None:
+    assert verdict(f"def f(x): return {right}", code_row(line)).passed == 1
+    assert verdict(f"def f(x): return {wrong}", code_row(line)).passed == 0
+
+
 def test_a_wrong_program_says_which_test_it_failed_first() -> None:
     assert verdict(ECHO, stdin_row((1, 2), (4, 9))) == Verdict(passed=1, tests=2, reason="test 2: wrong answer")
     assert (

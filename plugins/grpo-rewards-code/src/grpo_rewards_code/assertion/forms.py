@@ -27,11 +27,11 @@ from grpo_rewards_code.problem.types import Check, Close, Equal, Later, Member, 
 __all__ = ["split_assertion"]
 
 _AS_LISTS = "(lambda given: given.tolist() if hasattr(given, 'tolist') else given)({})"
-_DATA_CLASSES = (
+_EXACT_CLASSES: tuple[str, ...] = (
     *("bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "range", "set", "str", "tuple"),
-    *("Decimal", "Fraction", "OrderedDict", "deque"),
-    *("object", "type(None)", "NoneType", "Iterable", "Sequence", "Mapping", "Number"),
+    *("Decimal", "Fraction", "OrderedDict", "deque", "type(None)", "NoneType"),
 )
+_DATA_CLASSES: tuple[str, ...] = (*_EXACT_CLASSES, "object", "Iterable", "Sequence", "Mapping", "Number")
 _FLIPPED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq,
     ast.NotEq: ast.NotEq,
@@ -123,6 +123,8 @@ def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr, scope: Scope
         return None
     if isinstance(operator, ast.Lt | ast.LtE):
         return _distance(left, right, scope, exclusive=isinstance(operator, ast.Lt))
+    if _asks_class(left):
+        return None  # a class is no data: it is asked for where the value is
     asks_truth = isinstance(right, ast.Constant) and isinstance(right.value, bool)
     if not is_beside(left, scope, converted=not asks_truth):
         return None
@@ -240,7 +242,7 @@ def _shell(node: ast.expr, scope: Scope) -> Split:
     rest = finder.visit(copy.deepcopy(node))
     names = {f"_value_{index}_" for index in range(len(finder.parts))}
     outside = Scope(lines=scope.lines, own=scope.own | names, results=scope.results - names, modules=scope.modules)
-    if other := _class_without_data(rest):
+    if other := _class_without_data(rest, scope):
         raise TestsError(f"a test asks whether a value is {other}, whose class it loses outside of the program")
     if not finder.parts or outside.mentions_program(rest):
         raise TestsError(f"a test mixes the program with what is expected of it: assert {ast.unparse(node):.300}")
@@ -261,15 +263,31 @@ def _shell(node: ast.expr, scope: Scope) -> Split:
     return Split(test=test, imports=tuple(imports), parts=tuple(lines), scope=scope)
 
 
-def _class_without_data(node: ast.expr) -> str:
-    """A class that `isinstance` is asked about and that no value has when it comes as data, or nothing."""
+def _class_without_data(node: ast.expr, scope: Scope) -> str:
+    """A class that a value is asked for and that no value has when it comes as data, or nothing."""
     for each in ast.walk(node):
         match each:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
-                for name in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
-                    if ast.unparse(name) not in _DATA_CLASSES:
-                        return ast.unparse(name)
+                kinds, known = _several(kind), _DATA_CLASSES
+            case ast.Compare(left=left, comparators=others) if any(map(_asks_class, (left, *others))):
+                kinds, known = [kind for side in (left, *others) for kind in _several(side)], _EXACT_CLASSES
+            case _:
+                continue
+        for name in kinds:
+            if ast.unparse(name) not in known and not _asks_class(name):
+                return ast.unparse(name)
+            if scope.needed(name)[1] & scope.modules - set(known):
+                return ast.unparse(name)
     return ""
+
+
+def _asks_class(node: ast.expr) -> bool:
+    """`type(f(2))`."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "type" and len(node.args) == 1
+
+
+def _several(kind: ast.expr) -> list[ast.expr]:
+    return kind.elts if isinstance(kind, ast.Tuple | ast.List | ast.Set) else [kind]
 
 
 class _Holes(ast.NodeTransformer):
