@@ -48,3 +48,8 @@ def test_a_checkpoint_that_lost_its_state_is_one_by_its_place(tmp_path: Path) ->
     assert is_checkpoint(tmp_path / "copy")
     assert not is_checkpoint(tmp_path)
     assert not is_checkpoint(tmp_path / "checkpoints" / "step-000004")
+
+
+def test_a_circle_of_links_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    assert not is_checkpoint(tmp_path / "circle")

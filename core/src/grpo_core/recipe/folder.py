@@ -44,10 +44,10 @@ def checkpoints_of(run_dir: Path) -> list[Path]:
 
 def is_checkpoint(path: Path) -> bool:
     """Whether `path` is a checkpoint, by what is in it, or by its name and place where that was lost."""
+    if not path.is_dir():  # which a circle of links is not: it cannot be resolved
+        return False
     whole = path.resolve()
-    return (path / STATE_FILE).is_file() or (
-        path.is_dir() and whole.parent.name == _CHECKPOINTS and step_named(whole.name) is not None
-    )
+    return (path / STATE_FILE).is_file() or (whole.parent.name == _CHECKPOINTS and step_named(whole.name) is not None)
 
 
 def step_of(checkpoint: Path) -> int:
