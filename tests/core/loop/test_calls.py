@@ -31,7 +31,7 @@ class Backend:
 
 
 @pytest.fixture
-def backend() -> Backend:
+def backend() -> Any:
     return Backend()
 
 
@@ -40,8 +40,8 @@ def calls() -> TrainerCalls:
     return TrainerCalls()
 
 
-def test_everything_is_passed_on(backend: Backend, calls: TrainerCalls) -> None:
-    trainer: Any = calls.around(backend)  # type: ignore[arg-type]
+def test_everything_is_passed_on(backend: Any, calls: TrainerCalls) -> None:
+    trainer: Any = calls.around(backend)
     assert trainer.logprobs("batch", of="policy") == ("batch", ("of", "policy"))
     assert list(trainer.iter_weights()) == [("a", 1), ("b", 2)]
     assert trainer.device == "cpu"
@@ -52,19 +52,19 @@ def test_everything_is_passed_on(backend: Backend, calls: TrainerCalls) -> None:
 @pytest.mark.parametrize("name", ["update", "restore"])
 @pytest.mark.parametrize("error", [None, TrainerError("no")])
 def test_what_changes_weights_is_noted_before_it_does(
-    backend: Backend, calls: TrainerCalls, name: str, error: Exception | None
+    backend: Any, calls: TrainerCalls, name: str, error: Exception | None
 ) -> None:
     backend.error = error
     try:
-        getattr(calls.around(backend), name)("batch")  # type: ignore[arg-type]
+        getattr(calls.around(backend), name)("batch")
     except TrainerError:
         assert calls.is_inside
     assert calls.has_changed
 
 
 @pytest.mark.parametrize("name", ["save", "export", "export_adapter"])
-def test_a_file_that_cannot_be_written_cuts_no_call_off(backend: Backend, calls: TrainerCalls, name: str) -> None:
-    trainer = calls.around(backend)  # type: ignore[arg-type]
+def test_a_file_that_cannot_be_written_cuts_no_call_off(backend: Any, calls: TrainerCalls, name: str) -> None:
+    trainer = calls.around(backend)
     for error in (OSError(28, "full"), CheckpointError("full")):
         backend.error = error
         with pytest.raises(type(error)):
@@ -76,8 +76,8 @@ def test_a_file_that_cannot_be_written_cuts_no_call_off(backend: Backend, calls:
     assert calls.is_inside
 
 
-def test_a_stream_that_is_not_read_to_its_end_was_cut_off(backend: Backend, calls: TrainerCalls) -> None:
-    stream = calls.around(backend).iter_weights()  # type: ignore[arg-type]
+def test_a_stream_that_is_not_read_to_its_end_was_cut_off(backend: Any, calls: TrainerCalls) -> None:
+    stream = calls.around(backend).iter_weights()
     next(stream)
     assert calls.is_inside
     del stream

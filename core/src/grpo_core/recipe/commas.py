@@ -28,7 +28,9 @@ def split_references(text: str) -> list[str]:
 
 def _exists(reference: str) -> bool:
     """Whether this is one reference, whose path is there: what comes after the path has no comma."""
-    path, rest = _PATH.fullmatch(reference).groups()  # type: ignore[union-attr]  # it matches any text
+    found = _PATH.fullmatch(reference)
+    assert found is not None, "it matches any text"
+    path, rest = found.groups()
     try:
         return "," not in rest and os.path.exists(os.path.expanduser(path))
     except ValueError:  # a null character
