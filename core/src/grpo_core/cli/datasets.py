@@ -105,15 +105,18 @@ def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[l
     """Text and length in tokens of the first prompts, and what to say about the template."""
     from grpo_core.data.prompts import render_prompts
     from grpo_core.model.tokenizer import load_tokenizer
+    from grpo_core.model.vision import load_vision
     from grpo_core.recipe.paths import read_text_setting
 
     template = model.chat_template and read_text_setting(model.chat_template)
-    tokenizer = load_tokenizer(model.model_copy(update={"chat_template": template}))
+    model = model.model_copy(update={"chat_template": template})
+    tokenizer = load_tokenizer(model)
     rendered = render_prompts(
         loaded.samples[:rows],
         tokenizer,
         max_prompt_tokens=None,
         over_long="drop",
         template_options=model.chat_template_options,
+        vision=load_vision(model),
     )
     return [(prompt.text, len(prompt.token_ids)) for prompt in rendered.prompts], rendered.warnings

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from grpo_core.errors import DataError
 from grpo_core.types import ImageRef, Message
+from grpo_core.types.sample import PLACEHOLDER
 
 __all__ = ["PLACEHOLDER", "image_refs", "locate", "place_images"]
 
-PLACEHOLDER = "<image>"
 _LONGEST_PATH = 1024
 
 

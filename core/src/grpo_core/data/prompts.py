@@ -13,6 +13,7 @@ from grpo_core.data.rendering import LeftOut, render_sample
 from grpo_core.data.token_cache import encode_cached
 from grpo_core.errors import DataError
 from grpo_core.model.tokenizer import template_warning
+from grpo_core.model.vision import Vision
 from grpo_core.types import Sample
 
 __all__ = ["OverLong", "Prompt", "RenderedPrompts", "render_prompts"]
@@ -29,7 +30,9 @@ class Prompt:
     text: str
     """The rendered prompt, chat template and generation prompt included."""
     token_ids: tuple[int, ...]
-    """[P] What the model sees: the tokens of `text`."""
+    """[P] What the model sees: the tokens of `text`, each placeholder replaced by all tokens of its image."""
+    bare_ids: tuple[int, ...] = ()
+    """The tokens of `text` with one placeholder an image; empty: there are no images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,27 +58,31 @@ def render_prompts(
     template_options: Mapping[str, object] = MappingProxyType({}),
     vocabulary: int | None = None,
     may_be_empty: bool = False,
+    vision: Vision | None = None,
 ) -> RenderedPrompts:
     """Render and encode the prompts of all samples; `template_options` are variables of the chat template.
 
     A prompt of more than `max_prompt_tokens` tokens is dropped, is a `DataError` that names the sample, or loses
     tokens from its beginning, so that the question's end and the start of the assistant's turn stay. Raises
     `DataError` when samples were given and every one is dropped, unless that `may_be`, and for a token that is not
-    among the `vocabulary` first, those that the model has embeddings for; None: not known.
+    among the `vocabulary` first, those that the model has embeddings for; None: not known. `vision` is how the model
+    reads images, None for one that does not; prompts with images are not truncated, which would cut these off.
     """
     left_out = LeftOut()
-    texts = [render_sample(sample, tokenizer, template_options, left_out) for sample in samples]
+    texts = [render_sample(sample, tokenizer, template_options, left_out, vision) for sample in samples]
     encoded = encode_cached(texts, tokenizer)
+    expanded = encoded if vision is None else _with_images(samples, texts, encoded, vision)
     prompts: list[Prompt] = []
     long: list[int] = []
-    for sample, text, token_ids in zip(samples, texts, encoded, strict=True):
+    for sample, text, bare_ids, token_ids in zip(samples, texts, encoded, expanded, strict=True):
         if vocabulary is not None and max(token_ids, default=0) >= vocabulary:
             raise _unknown_token(sample, max(token_ids), vocabulary, tokenizer)
         if max_prompt_tokens is None or len(token_ids) <= max_prompt_tokens:
-            prompts.append(Prompt(sample=sample, text=text, token_ids=token_ids))
+            bare = bare_ids if sample.images else ()
+            prompts.append(Prompt(sample=sample, text=text, token_ids=token_ids, bare_ids=bare))
             continue
         long.append(len(token_ids))
-        if over_long == "error":
+        if over_long == "error" or (over_long == "truncate" and sample.images):
             raise _too_long(sample, len(token_ids), max_prompt_tokens)
         if over_long == "truncate":
             kept = token_ids[-max_prompt_tokens:]
@@ -94,7 +101,32 @@ def render_prompts(
     )
 
 
+def _with_images(
+    samples: Sequence[Sample], texts: Sequence[str], encoded: Sequence[tuple[int, ...]], vision: Vision
+) -> list[tuple[int, ...]]:
+    """The prompts as the model sees them; the first with images is compared with what the processor makes of it."""
+    expanded: list[tuple[int, ...]] = []
+    compared = False
+    for sample, text, bare_ids in zip(samples, texts, encoded, strict=True):
+        try:
+            vision.require_places(bare_ids, sample.images)
+            expanded.append(vision.expand(bare_ids, sample.images) if sample.images else bare_ids)
+            if sample.images and not compared:
+                vision.require_same(text, sample.images, expanded[-1])
+                compared = True
+        except DataError as error:
+            raise DataError(f"sample {sample.id}: {error.message}", hint=error.hint) from error
+    return expanded
+
+
 def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:
+    if sample.images:
+        return DataError(
+            f"sample {sample.id}: its prompt has {tokens} tokens, those of {len(sample.images)} images included, and "
+            f"at most {limit} are allowed",
+            hint="Bound the images with model.max_pixels, raise dataset.max_prompt_tokens, or set dataset.over_long to "
+            "drop; prompts with images are not truncated.",
+        )
     return DataError(
         f"sample {sample.id}: its prompt has {tokens} tokens, and at most {limit} are allowed",
         hint="Raise dataset.max_prompt_tokens, or set dataset.over_long to drop or truncate.",

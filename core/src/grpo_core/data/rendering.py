@@ -20,6 +20,7 @@ from grpo_core.data.images import PLACEHOLDER
 from grpo_core.data.samples import OPTIONS_COLUMN, TOOLS_COLUMN
 from grpo_core.errors import DataError
 from grpo_core.model.tokenizer import check_template_options, render_text, uses_variable
+from grpo_core.model.vision import Vision
 from grpo_core.types import Sample
 
 __all__ = ["LeftOut", "render_sample", "template_inputs"]
@@ -50,18 +51,35 @@ class LeftOut:
 
 
 def render_sample(
-    sample: Sample, tokenizer: PreTrainedTokenizerBase, options: Mapping[str, object], left_out: LeftOut
+    sample: Sample,
+    tokenizer: PreTrainedTokenizerBase,
+    options: Mapping[str, object],
+    left_out: LeftOut,
+    vision: Vision | None = None,
 ) -> str:
-    """The prompt as the model reads it; `options` are the template's variables for all samples. Raises `DataError` that
-    names the sample."""
+    """The prompt as the model reads it, with one placeholder an image; `options` are the template's variables for all
+    samples, `vision` how the model reads images, None where it does not. Raises `DataError` that names the sample."""
     try:
         tools, own = template_inputs(sample)
         check_template_options(own)
-        text = render_text(sample.messages, tokenizer, tools=tools, options={**options, **own})
+        placeholder = _placeholder(sample, vision)
+        text = render_text(sample.messages, tokenizer, tools=tools, options={**options, **own}, placeholder=placeholder)
     except DataError as error:
         raise DataError(f"sample {sample.id}: {error.message}", hint=error.hint) from error
     left_out.add(sample, _left_out(sample, tools, own, text, tokenizer))
     return text
+
+
+def _placeholder(sample: Sample, vision: Vision | None) -> str | None:
+    """The model's own text for an image; None: the sample has none."""
+    if not sample.images:
+        return None
+    if vision is None:
+        raise DataError(
+            f"it has {len(sample.images)} images, and the model reads text only",
+            hint="Choose a vision-language model (model.path), or leave the images out: rename their column.",
+        )
+    return vision.placeholder
 
 
 def template_inputs(sample: Sample) -> tuple[list[Mapping[str, object]] | None, Mapping[str, object]]:

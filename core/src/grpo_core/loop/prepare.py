@@ -22,6 +22,7 @@ from grpo_core.model.json_files import generation_warning
 from grpo_core.model.load import context_length, require_sound_weights, require_weights, vocabulary_size
 from grpo_core.model.lora import learning_rate_warning
 from grpo_core.model.tokenizer import load_tokenizer
+from grpo_core.model.vision import load_vision
 from grpo_core.objective import presets
 from grpo_core.plugins.references import parse_reference
 from grpo_core.recipe.numbers import total_steps
@@ -85,6 +86,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         over_long=recipe.dataset.over_long,
         template_options=recipe.model.chat_template_options,
         vocabulary=vocabulary,
+        vision=load_vision(recipe.model),
     )
 
     def render_some(samples: Sequence[Sample]) -> Sequence[Prompt]:

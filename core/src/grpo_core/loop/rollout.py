@@ -40,6 +40,7 @@ def make_request(prompt: Prompt, *, n: int, params: SamplingParams, seed: int) -
         sample=prompt.sample,
         prompt_text=prompt.text,
         prompt_ids=prompt.token_ids,
+        bare_prompt_ids=prompt.bare_ids,
         n=n,
         params=params,
         seed=seed,

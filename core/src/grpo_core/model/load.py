@@ -1,4 +1,4 @@
-"""Loads a causal language model and answers questions about it from its config alone.
+"""Loads a causal language model, of text or of images too, and answers questions about it from its config alone.
 
 A model is a folder in Hugging Face layout, a GGUF file (`model/gguf.py`) or a hub id. Not the tokenizer
 (`model/tokenizer.py`) and not how logits come from hidden states (`model/head.py`). A folder or file never touches the
@@ -19,10 +19,10 @@ import transformers
 from safetensors import SafetensorError
 from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
 from grpo_core.errors import Problem, RecipeError
+from grpo_core.model.family import auto_class, family_fault
 from grpo_core.model.gguf import gguf_config, gguf_weights, is_gguf, without_gguf_bar
 from grpo_core.model.json_files import means_sampling, model_json
 from grpo_core.model.weight_files import weight_files_fault
@@ -68,7 +68,7 @@ def load_model(model: ModelSettings, dtype: torch.dtype, *, attention: str | Non
     try:
         bars = without_gguf_bar() if is_gguf(model.path) else nullcontext()
         with _own_code(model), without_progress_bars(), bars:
-            loaded, info = transformers.AutoModelForCausalLM.from_pretrained(
+            loaded, info = auto_class(config).from_pretrained(
                 config=config,
                 dtype=dtype,
                 attn_implementation=attention,
@@ -97,7 +97,8 @@ def model_config(model: ModelSettings) -> Any:
         for section in (written, written.get("text_config")):
             _require_numbers(model, section if isinstance(section, dict) else {})
     config = _read_gguf_config(model) if is_gguf(model.path) else _read_config(model)
-    _require_causal(model, config)
+    if fault := family_fault(config):
+        _fail(model, fault)
     _require_sizes(model, config)
     return config
 
@@ -119,7 +120,7 @@ def empty_model(model: ModelSettings) -> Any:
     config = model_config(model)
     try:
         with _own_code(model), torch.device("meta"):
-            return transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=model.trust_remote_code)
+            return auto_class(config).from_config(config, trust_remote_code=model.trust_remote_code)
     except RecipeError:
         raise
     except Exception as error:  # noqa: BLE001 - what a family makes of sizes that do not fit is its own
@@ -157,7 +158,8 @@ def disable_dropout(model: nn.Module) -> None:
     config = getattr(model, "config", None)
     if config is not None:
         _zero_dropout_floats(vars(config))
-        _zero_dropout_floats(vars(config.get_text_config()))
+        for part in (config.get_text_config(), getattr(config, "vision_config", None)):
+            _zero_dropout_floats({} if part is None else vars(part))
 
 
 @contextmanager
@@ -218,18 +220,6 @@ def _where(model: ModelSettings) -> dict[str, Any]:
         "revision": None if is_folder else model.revision,
         "local_files_only": is_folder,
     }
-
-
-def _require_causal(model: ModelSettings, config: Any) -> None:
-    names = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type, ())
-    causal = {names} if isinstance(names, str) else set(names)
-    if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
-        return
-    if not causal:
-        _fail(model, f"a model of type {config.model_type!r} is not a causal language model")
-    architectures = getattr(config, "architectures", None) or sorted(causal)
-    if not causal.intersection(architectures):
-        _fail(model, f"it holds a {architectures[0]}, not a causal language model ({', '.join(sorted(causal))})")
 
 
 def _require_sizes(model: ModelSettings, config: Any) -> None:

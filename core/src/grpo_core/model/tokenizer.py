@@ -28,6 +28,7 @@ from grpo_core.model.time_limit import run_limited
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.regular_files import read_bytes
 from grpo_core.types import Message
+from grpo_core.types.sample import PLACEHOLDER
 
 __all__ = [
     "FALLBACK_TEMPLATE",
@@ -57,6 +58,8 @@ _BATCH_TEXTS = 1000
 _REFUSED = "Some templates know no system role or want user and assistant in turn; see model.chat_template."
 _UNREAD = "the chat template has no variable of this name; remove it, or see how the template spells it"
 _BOS = "{{ bos_token }}"
+_WRITES_TEXTS: dict[str, bool] = {}
+"""Templates that know parts -> whether they also write a text."""
 _TOKENIZER_FILES = (
     *("config.json", "tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "added_tokens.json", "vocab.json"),
@@ -178,9 +181,11 @@ def render_text(
     *,
     tools: Sequence[Mapping[str, object]] | None = None,
     options: Mapping[str, object] = MappingProxyType({}),
+    placeholder: str | None = None,
 ) -> str:
-    """The text of `render_prompt`; `tools` are function schemas, `options` variables of the template."""
-    turns = [{"role": message.role, "content": message.content} for message in messages]
+    """The text of `render_prompt`; `tools` are function schemas, `options` variables of the template. `placeholder` is
+    the model's own text for an image, where each `<image>` of the messages is one; None: there are no images."""
+    turns = _turns(messages, tokenizer, placeholder)
 
     def apply() -> str:
         return str(
@@ -195,6 +200,51 @@ def render_text(
             f"the chat template cannot write this conversation ({roles}): {_first_line(error)}",
             hint="Look for a loop in it; see model.chat_template." if isinstance(error, TimeoutError) else _REFUSED,
         ) from error
+
+
+def _turns(messages: Sequence[Message], tokenizer: Tokenizer, placeholder: str | None) -> list[dict[str, object]]:
+    """What the template is given. Texts are given as texts where that is enough. Images are parts of a content, and so
+    are texts where the template leaves out what is no part; one without parts gets the placeholder in the text."""
+    if not _takes_parts(tokenizer) or (placeholder is None and _takes_texts(tokenizer)):
+        contents: list[object] = [
+            message.content if placeholder is None else message.content.replace(PLACEHOLDER, placeholder)
+            for message in messages
+        ]
+    else:
+        contents = [_parts(message.content, images=placeholder is not None) for message in messages]
+    return [{"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)]
+
+
+def _parts(content: str, *, images: bool) -> list[dict[str, str]]:
+    pieces = content.split(PLACEHOLDER) if images else [content]
+    parts: list[dict[str, str]] = []
+    for place, piece in enumerate(pieces):
+        if place:
+            parts.append({"type": "image"})
+        if piece:
+            parts.append({"type": "text", "text": piece})
+    return parts
+
+
+def _takes_parts(tokenizer: Tokenizer) -> bool:
+    """Whether the chat template knows contents that are lists of parts, images among them."""
+    template = str(tokenizer.chat_template)
+    return re.search(r"\btype\b", template) is not None and "image" in template
+
+
+def _takes_texts(tokenizer: Tokenizer) -> bool:
+    """Whether the chat template, which knows parts, writes a content that is a text; asked once for a template."""
+    template = str(tokenizer.chat_template)
+    if template not in _WRITES_TEXTS:
+        try:
+            text = run_limited(
+                lambda: str(tokenizer.apply_chat_template([{"role": "user", "content": "ping"}], tokenize=False)),
+                limit_s=RENDERING_LIMIT_S,
+            )
+        except Exception:  # noqa: BLE001 - what a template makes of what it does not expect is its own
+            text = ""
+        _WRITES_TEXTS[template] = "ping" in text
+    return _WRITES_TEXTS[template]
 
 
 def check_template_options(options: Mapping[str, object]) -> None:
@@ -222,6 +272,9 @@ def encode(texts: Sequence[str], tokenizer: Tokenizer) -> list[tuple[int, ...]]:
 
 
 def _set_template(tokenizer: Tokenizer, model: ModelSettings) -> None:
+    if tokenizer.chat_template is None and model.tokenizer is None and not is_gguf(model.path):
+        # Where older vision-language models keep it, and only their processor reads it.
+        tokenizer.chat_template = model_json(model, "chat_template.json").get("chat_template")
     cost = template_cost(str(model.chat_template or tokenizer.chat_template or ""))
     if cost is not None:
         key, source = _source(model) if model.chat_template is None else ("model.chat_template", "the template")

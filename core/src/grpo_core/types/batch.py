@@ -42,11 +42,11 @@ class TrainGroup:
     """The completions of one prompt that take part in an update."""
 
     prompt_ids: tuple[int, ...]
-    """The prompt's tokens, once."""
+    """[P] The prompt's tokens, once; those of its images are among them."""
     members: tuple[TrainMember, ...]
     """The completions; where a group is split over ranks or minibatches, a part of them."""
     images: tuple[ImageRef, ...] = ()
-    """The prompt's images, once."""
+    """The prompt's images, once, in the order of their tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,8 @@ class RolloutRequest:
     prompt_text: str
     """The rendered prompt, chat template applied."""
     prompt_ids: tuple[int, ...]
-    """The tokens of the rendered prompt; these, not the text, are what the model sees."""
+    """[P] The tokens of the rendered prompt; these, not the text, are what the model sees. Each image of the sample is
+    there with all the tokens that the model's processor makes of it."""
     n: int
     """How many completions to draw: G, the group's size, or a part of it."""
     params: SamplingParams
@@ -84,6 +85,9 @@ class RolloutRequest:
     """Completion i of this request draws from its own random stream, a function of (seed, first_member + i) alone."""
     first_member: int = 0
     """Where a group is split over several requests: how many of its completions the others before this one draw."""
+    bare_prompt_ids: tuple[int, ...] = ()
+    """The prompt with one placeholder token an image, for engines that put an image's tokens there themselves; what
+    they then have must be `prompt_ids`. Empty: the sample has no images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ImageRef", "Message", "Sample"]
+__all__ = ["PLACEHOLDER", "ImageRef", "Message", "Sample"]
+
+PLACEHOLDER = "<image>"
+"""What stands for an image in the text of a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
