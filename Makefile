@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ENGINES := .venv-engines
-PACKAGES := core plugins/grpo-rewards-math plugins/grpo-rewards-code plugins/grpo-trackers
+PACKAGES := core plugins/grpo-rewards-math plugins/grpo-rewards-code plugins/grpo-trackers plugins/grpo-datasets-vision
 # Their engines are not in .venv: they are importable and listable there, and run in .venv-engines.
 ENGINE_PACKAGES := plugins/grpo-rollout-vllm plugins/grpo-trainer-deepspeed
 SOURCES := $(addsuffix /src,$(PACKAGES) $(ENGINE_PACKAGES))

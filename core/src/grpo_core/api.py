@@ -4,6 +4,7 @@ Light: it imports neither torch nor transformers nor datasets. Authors of rollou
 settings and the objective in `grpo_core.backends`.
 """
 
+from grpo_core.data.columns import sample_of
 from grpo_core.errors import DataError, GrpoError, PluginError, RewardError, RolloutError, TrainerError
 from grpo_core.plugins.hookspecs import hookimpl
 from grpo_core.plugins.specs import DatasetSpec, RecipeSpec, RewardSpec, RolloutSpec, TrackerSpec, TrainerSpec
@@ -90,4 +91,5 @@ __all__ = [
     "TrainerSpec",
     "UpdateReport",
     "hookimpl",
+    "sample_of",
 ]

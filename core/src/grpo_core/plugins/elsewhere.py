@@ -25,7 +25,10 @@ _NAMES: Mapping[str, Mapping[Kind, tuple[str, ...]]] = {
         "dataset": ("code", "code_basics"),
         "recipe": ("multitask-math-code",),
     },
-    "grpo-datasets-vision": {"dataset": ("clevr_count", "geoqa", "open_r1_multimodal")},
+    "grpo-datasets-vision": {
+        "dataset": ("clevr_count", "geoqa", "open_r1_multimodal"),
+        "recipe": ("clevr-count", "geoqa", "open-r1-multimodal", "clevr-count-tiny"),
+    },
     "grpo-rollout-vllm": {"rollout": ("vllm",)},
     "grpo-trainer-deepspeed": {"trainer": ("deepspeed",)},
     "grpo-trackers": {"tracker": ("tensorboard", "wandb", "trackio")},
