@@ -67,6 +67,7 @@ def test_a_server_has_every_weight_under_a_label_that_says_which(
         "/pause",
         "grpo_load" if transfer == "folder" else "grpo_receive",
         "/reset_prefix_cache",
+        "/reset_encoder_cache",
         "/update_weight_version",
         "/resume",
     ]

@@ -91,6 +91,11 @@ class Vision:
         """Tokens that stand for images and videos: no text may have them, and no completion."""
         self._by_size: dict[tuple[int, int], tuple[int, ...]] = {}
 
+    @property
+    def image_size(self) -> dict[str, int]:
+        """What the processor bounds images by, in its own words, `model.max_pixels` considered."""
+        return {name: value for name, value in dict(self._processor.image_processor.size).items() if value is not None}
+
     def require_places(self, bare_ids: Sequence[int], images: Sequence[ImageRef]) -> None:
         """Raise `DataError` unless the prompt has one placeholder for each image, and no other such token."""
         written = sum(token == self._placeholder_id for token in bare_ids)
@@ -135,7 +140,7 @@ class Vision:
         key = (self._name, *map(digest, images))
         kept = _KEPT.get(key)
         if kept is None:
-            found = self._call(self._placeholder * len(images), [open_image(image) for image in images])
+            found = self._call(self._placeholder * len(images), [self.resized(image) for image in images])
             tokens = int((found["input_ids"] == self.image_token_id).sum())
             tensors = {name: value for name, value in found.items() if name not in _TEXT_KEYS}
             kept = _KEPT.put(key, PixelInputs(tensors=tensors, tokens=tokens))
@@ -148,7 +153,8 @@ class Vision:
         return PixelInputs(tensors={n: v for n, v in found.items() if n not in _TEXT_KEYS}, tokens=tokens)
 
     def resized(self, image: ImageRef) -> Image:
-        """The image on the processor's own grid where that is known, so that processing it again changes no size."""
+        """The image on the processor's own grid where that is known. Every engine is given this one, so that none
+        resizes it in a way of its own: PIL's pixels and torchvision's differ."""
         opened = open_image(image)
         processor = self._processor.image_processor
         if not _counts_pixels(processor):

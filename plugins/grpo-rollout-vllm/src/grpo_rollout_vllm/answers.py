@@ -10,6 +10,7 @@ from typing import Any
 
 from grpo_core.api import Completion, FinishReason, RolloutError, RolloutGroup, RolloutRequest
 from grpo_core.rollout.stop import CompletionText
+from grpo_rollout_vllm.images import PromptImages, require_same_prompt
 
 __all__ = ["Interrupted", "OtherWeights", "completion_of", "group_of", "payload_of", "require_room", "sampling_of"]
 
@@ -39,7 +40,7 @@ def require_room(requests: Sequence[RolloutRequest], limit: int, whose: str, *, 
     )
 
 
-def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, Any]:
+def sampling_of(request: RolloutRequest, end_ids: Sequence[int], images: PromptImages) -> dict[str, Any]:
     """vLLM's sampling parameters. Completion i draws from the seed + i, so a part of a group draws what the whole one
     would have drawn there."""
     params = request.params
@@ -59,19 +60,24 @@ def sampling_of(request: RolloutRequest, end_ids: Sequence[int]) -> dict[str, An
         "stop": list(params.stop),
         "include_stop_str_in_output": True,
         "detokenize": bool(params.stop),
+        **images.sampling(),
     }
 
 
-def payload_of(request: RolloutRequest, end_ids: Sequence[int], adapter: str | None = None) -> dict[str, Any]:
+def payload_of(
+    request: RolloutRequest, end_ids: Sequence[int], images: PromptImages, adapter: str | None = None
+) -> dict[str, Any]:
     """The body of `/inference/v1/generate`; `adapter`: the server's name of the one to use."""
-    body = {"token_ids": list(request.prompt_ids), "sampling_params": sampling_of(request, end_ids)}
+    body = {**images.body(request), "sampling_params": sampling_of(request, end_ids, images)}
     return body if adapter is None else {**body, "model": adapter}
 
 
 def group_of(
     request: RolloutRequest, answer: Mapping[str, Any], *, label: str, version: int, text: CompletionText
 ) -> RolloutGroup:
-    """The group that an answer holds; raises `OtherWeights` unless the weights `label` made every token."""
+    """The group that an answer holds; raises `OtherWeights` unless the weights `label` made every token, and
+    `RolloutError` where the prompt became another one than the run's."""
+    require_same_prompt(request, answer.get("prompt_token_ids"), "the vLLM server")
     choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
     return RolloutGroup(
         request=request,

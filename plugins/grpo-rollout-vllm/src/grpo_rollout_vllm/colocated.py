@@ -19,11 +19,13 @@ from torch import Tensor
 
 from grpo_core.api import PluginError, RolloutError, RolloutGroup, RolloutRequest
 from grpo_core.backends import BackendContext
+from grpo_core.model.family import reads_images
 from grpo_core.model.load import context_length, model_config
 from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
 from grpo_core.rollout.requests import check_requests
 from grpo_core.rollout.stop import CompletionText
 from grpo_rollout_vllm.answers import completion_of, require_room, sampling_of
+from grpo_rollout_vllm.images import PromptImages, processor_arguments, require_same_prompt
 from grpo_rollout_vllm.launch import CPU_ENVIRONMENT, EXTENSION, INSTALL_HINT
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.replica import Replica
@@ -50,6 +52,7 @@ class ColocatedRollout:
         self._context_tokens, self._own_limit = context_length(context.model), options.context_tokens
         self._end_ids = sorted(end_token_ids(tokenizer, context.model))
         self._text = CompletionText(tokenizer, self._end_ids)
+        self._images = PromptImages(context.model)
         self._replica = Replica(context, options.tensor_parallel)
         self._llm: Any = _start(options, context, sleeps=self._sleeps)
         self._asked = 0
@@ -64,6 +67,7 @@ class ColocatedRollout:
             self._asleep = False
         if not self._llm.reset_prefix_cache():
             raise RolloutError("vLLM could not forget what it computed with the old weights")
+        self._llm.llm_engine.reset_encoder_cache()
         self._version = version
 
     def generate(self, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
@@ -100,8 +104,9 @@ class ColocatedRollout:
         for request, is_mine in requests:
             self._asked += 1
             waiting[str(self._asked)] = request, is_mine
-            params = SamplingParams(**sampling_of(request, self._end_ids), output_kind=_final_only())
-            engine.add_request(str(self._asked), {"prompt_token_ids": list(request.prompt_ids)}, params)
+            sampling = sampling_of(request, self._end_ids, self._images)
+            params = SamplingParams(**sampling, output_kind=_final_only())
+            engine.add_request(str(self._asked), self._images.prompt(request), params)
         while waiting:
             for output in engine.step():
                 if output.finished:
@@ -110,6 +115,7 @@ class ColocatedRollout:
                         yield self._group(request, output, version)
 
     def _group(self, request: RolloutRequest, output: Any, version: int) -> RolloutGroup:
+        require_same_prompt(request, output.prompt_token_ids, "vLLM")
         completions = tuple(
             completion_of(
                 request,
@@ -163,7 +169,8 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
         "trust_remote_code": context.model.trust_remote_code,
         "tokenizer": context.model.tokenizer,
         "dtype": _DTYPES[context.trainer.precision],
-        "load_format": "dummy",  # every weight comes from the trainer
+        # Every weight comes from the trainer. But vLLM keeps the mean and deviation of images as if they were weights.
+        "load_format": "auto" if reads_images(model_config(context.model)) else "dummy",
         "generation_config": "vllm",
         "worker_extension_cls": EXTENSION,
         "tensor_parallel_size": options.tensor_parallel,
@@ -175,6 +182,7 @@ def _start(options: VllmRolloutOptions, context: BackendContext, *, sleeps: bool
         "enforce_eager": not on_gpu,
         "enable_chunked_prefill": None if on_gpu else False,  # launch.py says why
         "seed": context.seed,
+        "mm_processor_kwargs": processor_arguments(context.model) or None,
         **options.engine,
     }
     try:

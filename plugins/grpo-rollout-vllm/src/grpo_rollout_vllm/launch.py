@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +54,11 @@ def _which(model: ModelSettings) -> Iterator[str]:
         yield from ("--revision", model.revision)
     if model.trust_remote_code:
         yield "--trust-remote-code"
+    if getattr(model, "max_pixels", None) is not None:
+        from grpo_rollout_vllm.images import processor_arguments  # torch, which starting a server does without
+
+        if bound := processor_arguments(model):
+            yield from ("--mm-processor-kwargs", json.dumps(bound))
 
 
 def server_environment(arguments: Sequence[str], given: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -15,7 +15,7 @@ def grpo_rollout_backends() -> Iterable[RolloutSpec]:
         summary="Completions from vLLM servers (`grpoctl rollout`)",
         target="grpo_rollout_vllm.backend:make",
         options="grpo_rollout_vllm.options:VllmRolloutOptions",
-        capabilities=frozenset({"overlaps", "weights:stream"}),
+        capabilities=frozenset({"images", "overlaps", "weights:stream"}),
         serve="grpo_rollout_vllm.serve:serve",
     )
 

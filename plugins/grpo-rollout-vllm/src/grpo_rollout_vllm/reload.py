@@ -20,7 +20,7 @@ from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
 __all__ = ["take_over"]
 
 Stream = Iterable[tuple[str, Tensor]]
-_EMPTY = ("RotaryEmbedding", "ParallelLMHead")
+_EMPTY = ("RotaryEmbedding", "ParallelLMHead", "FusedMMInputNorm")
 """What is computed from the configuration, and a head that is tied to the embedding."""
 
 

@@ -27,6 +27,7 @@ from grpo_rollout_vllm.answers import Interrupted, OtherWeights, group_of, paylo
 from grpo_rollout_vllm.connection import Unreachable
 from grpo_rollout_vllm.fingerprint import Fingerprint
 from grpo_rollout_vllm.fleet import Fleet
+from grpo_rollout_vllm.images import PromptImages
 from grpo_rollout_vllm.model_facts import model_facts
 from grpo_rollout_vllm.options import VllmRolloutOptions
 from grpo_rollout_vllm.server import Server
@@ -53,6 +54,7 @@ class ServerRollout:
         self._context_tokens = context_length(context.model)
         self._end_ids = sorted(end_token_ids(tokenizer, context.model))
         self._text = CompletionText(tokenizer, self._end_ids)
+        self._images = PromptImages(context.model)
         self._version, self._label = 0, ""
         self.takes_adapter = options.lora == "adapter" and context.trainer.lora is not None
         facts, key = model_facts(config), _key(options)
@@ -132,7 +134,7 @@ class ServerRollout:
     def _ask(self, request: RolloutRequest) -> RolloutGroup:
         """One group, from whichever server gives it."""
         adapter = ADAPTER_NAME if self.takes_adapter else None
-        payload, what = payload_of(request, self._end_ids, adapter), f"sample {request.sample.id!r}"
+        payload, what = payload_of(request, self._end_ids, self._images, adapter), f"sample {request.sample.id!r}"
         reasons: list[str] = []
         while len(reasons) < _ATTEMPTS:
             with self._fleet.member_for(what) as member:

@@ -188,6 +188,7 @@ class Server:
         """Make the new weights the ones it has: nothing that the old ones computed is used again."""
         if not self._post("/reset_prefix_cache")["success"]:
             raise Unreachable("it could not forget what it computed with the old weights")
+        self._post("/reset_encoder_cache")
         self._post("/update_weight_version", {"new_version": label})
         self.resume()
 
