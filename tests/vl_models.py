@@ -144,7 +144,7 @@ def _qwen2_5_vl(text: dict[str, Any]) -> Any:
 def _qwen3_vl(text: dict[str, Any]) -> Any:
     tower = {**_TOWER, "depth": 3, "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]}
     config = transformers.Qwen3VLConfig(
-        text_config={**text, "head_dim": 32, "rope_parameters": _MROPE},
+        text_config={**text, "head_dim": 32, "rope_parameters": {**_MROPE, "mrope_interleaved": True}},
         vision_config=tower,
         tie_word_embeddings=True,
         **_QWEN_IDS,
@@ -178,7 +178,7 @@ _BUILDERS: Mapping[VlFamily, Callable[[dict[str, Any]], Any]] = {
 
 
 def _qwen_files(processor: str, patch: int) -> dict[str, Any]:
-    """The one file of Qwen's models on the hub."""
+    """The files of Qwen's models on the hub; that for videos is read where torchvision is installed."""
     side = 2 * patch
     content = {
         "image_processor_type": "Qwen2VLImageProcessor",
@@ -190,7 +190,12 @@ def _qwen_files(processor: str, patch: int) -> dict[str, Any]:
         "image_std": [0.5, 0.5, 0.5],
         "size": {"shortest_edge": 4 * side * side, "longest_edge": 64 * side * side},
     }
-    return {"preprocessor_config.json": content}
+    videos = {"Qwen3VLProcessor": "Qwen3VLVideoProcessor"}.get(processor, "Qwen2VLVideoProcessor")
+    of_videos = {name: content[name] for name in ("patch_size", "merge_size", "temporal_patch_size", "size")}
+    return {
+        "preprocessor_config.json": content,
+        "video_preprocessor_config.json": {"video_processor_type": videos, **of_videos},
+    }
 
 
 def _idefics_files(name: str) -> dict[str, Any]:
