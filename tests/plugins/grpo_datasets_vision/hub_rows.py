@@ -45,7 +45,7 @@ def open_r1_rows(count: int) -> list[dict[str, object]]:
         {
             "image": {"bytes": encoded_picture(row, (64, 48), "JPEG"), "path": f"{row}.jpg"},
             "problem": f"Based on the chart, how many more were sold in May than in April? Row {row}.",
-            "solution": f"<think>The bar of May ends at {row + 9}, that of April at 9.</think>\n\n<answer>{row}</answer>",
+            "solution": f"<think>May ends at {row + 9}, April at 9.</think>\n\n<answer>{row}</answer>",
             "original_question": f"How many more were sold in May? Row {row}.",
             "original_answer": str(row),
         }
