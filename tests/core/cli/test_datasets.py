@@ -94,7 +94,7 @@ def test_list_as_json_says_what_can_be_written(sums: str) -> None:
 
 
 def test_without_any_dataset_list_says_what_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRPO_DISABLE_PLUGINS", "grpo-rewards-math,grpo-rewards-code")
+    monkeypatch.setenv("GRPO_DISABLE_PLUGINS", "grpo-rewards-math,grpo-rewards-code,grpo-datasets-vision")
     assert "No dataset is registered" in datasets("list").stdout
 
 

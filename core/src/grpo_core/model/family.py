@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import transformers
@@ -11,7 +12,7 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
 )
 
-__all__ = ["auto_class", "family_fault", "reads_images"]
+__all__ = ["auto_class", "family_fault", "names_vision", "reads_images"]
 
 _ENCODED = "mm_encoder_outputs"
 """The argument that takes what the vision tower made of images, so that it need not run again."""
@@ -33,6 +34,11 @@ def reads_images(config: Any) -> bool:
     if architectures:
         return bool(classes.intersection(architectures))
     return not _classes(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config)
+
+
+def names_vision(content: Mapping[str, Any]) -> bool:
+    """Whether a config.json may be that of a vision-language model, by what is written in it."""
+    return "vision_config" in content or content.get("model_type") in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 
 def family_fault(config: Any) -> str | None:

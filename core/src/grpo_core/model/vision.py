@@ -25,7 +25,7 @@ from torch import Tensor
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
-from grpo_core.model.family import reads_images
+from grpo_core.model.family import names_vision, reads_images
 from grpo_core.model.gguf import is_gguf
 from grpo_core.model.json_files import model_json
 from grpo_core.model.load import model_config
@@ -61,7 +61,8 @@ class PixelInputs:
 
 def load_vision(model: ModelSettings) -> Vision | None:
     """The processor of a model; None for one that reads text only. Raises `RecipeError` when it has none that loads."""
-    if is_gguf(model.path):
+    # Without the code that a model of text may bring: no more than its files are needed to tell.
+    if is_gguf(model.path) or not names_vision(model_json(model, "config.json")):
         return None
     config = model_config(model)
     return Vision(model, config, _load_processor(model)) if reads_images(config) else None
