@@ -121,6 +121,7 @@ def test_images_of_column_and_conversation_come_in_the_order_of_their_placeholde
         ),
         ({"level": 1, "tags": []}, r"--columns level=query"),
         ({"text": "Double x.", "code": "def f(x):\n    return 2 * x", "test_list": []}, r"--columns text=query"),
+        ({"image": "pictures/0001.png", "text": "How many?"}, r"--columns text=query"),
         ({}, r"the columns are none(.|\n)*Give each row a column `query`"),
         (
             {"query": "a", "question": "b"},

@@ -74,12 +74,13 @@ def test_a_row_without_its_image_is_an_error_that_says_how_to_leave_it_out() -> 
     assert "without_image=drop" in caught.value.hint
 
 
-def test_images_under_another_name_are_not_trained_without() -> None:
-    row = {"picture": PICTURE, "problem": "How many?", "solution": "3"}
+@pytest.mark.parametrize("cell", [PICTURE, b"\x89PNG encoded", "images/0.PNG"])
+def test_images_under_another_name_are_not_trained_without(cell: object) -> None:
+    row = {"picture": cell, "problem": "How many?", "solution": "3"}
     with pytest.raises(DataError, match="no column has an image; the columns are picture, problem, solution") as caught:
         asked(row)
     assert caught.value.hint is not None
-    assert "--columns OLD=image" in caught.value.hint
+    assert "--columns picture=image" in caught.value.hint
 
 
 def test_rows_without_an_image_are_dropped_or_asked_as_text_by_choice() -> None:

@@ -170,7 +170,8 @@ def _no_prompt(row: Mapping[str, object]) -> DataError:
     empty = [name for name in (*CHAT_COLUMNS, *TEXT_COLUMNS) if name in row]
     if empty:
         return DataError(f"{_named(empty)}: the prompt is missing (None)")
-    lengths = {name: len(value) for name, value in row.items() if isinstance(value, str) and name not in _NEVER_ASKED}
+    never = {*_NEVER_ASKED, *IMAGE_COLUMNS}
+    lengths = {name: len(value) for name, value in row.items() if isinstance(value, str) and name not in never}
     likely = max(lengths or row, key=lambda name: lengths.get(name, 0), default="")  # questions are longer than labels
     return DataError(
         f"no column could be the prompt; the columns are {', '.join(row) or 'none'}",

@@ -51,7 +51,14 @@ def _no_image(row: Mapping[str, object]) -> DataError:
                 f"column {column}: the row has no image, and its question is about one",
                 hint="Add the image, or leave such rows out: --set dataset.options.without_image=drop (or keep them).",
             )
+    likely = next((name for name, cell in row.items() if _may_be_image(cell)), "OLD")
     return DataError(
         f"no column has an image; the columns are {', '.join(row) or 'none'}",
-        hint="If another column holds it, rename that: --columns OLD=image.",
+        hint=f"If another column holds it, rename that: --columns {likely}=image.",
     )
+
+
+def _may_be_image(cell: object) -> bool:
+    if isinstance(cell, str):
+        return cell.lower().endswith((".png", ".jpg", ".jpeg", ".webp"))
+    return isinstance(cell, bytes) or (isinstance(cell, Mapping) and "bytes" in cell)
