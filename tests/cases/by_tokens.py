@@ -12,6 +12,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.model.tokenizer import load_tokenizer, render_prompt, template_warning
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.rollout.forward import left_padded
+from grpo_core.rollout.prompts import text_prompts
 from grpo_core.rollout.stop import CompletionText, StopRule
 from grpo_core.types import FinishReason, Message, SamplingParams
 from tests.cases.expect import ClearError, difference
@@ -65,7 +66,7 @@ def check_tokenizer(case: Mapping[str, Any]) -> str | None:
             ]
         except GrpoError as error:
             return difference(ClearError(str(error)), case)
-    padded = left_padded(prompts, torch.device("cpu"))
+    padded = left_padded(text_prompts(prompts), torch.device("cpu"))
     ends_with_prompt = all(row[-1] == prompt[-1] for row, prompt in zip(padded.ids_PL.tolist(), prompts, strict=True))
     return difference(
         {

@@ -57,7 +57,7 @@ def grpo_rollout_backends() -> Iterable[RolloutSpec]:
         summary="In-process generation with Hugging Face modules, sharing the trainer's weights",
         target="grpo_core.rollout.backend:make",
         options="grpo_core.rollout.options:TransformersRolloutOptions",
-        capabilities=frozenset({"weights:shared", "weights:stream"}),
+        capabilities=frozenset({"images", "weights:shared", "weights:stream"}),
     )
 
 

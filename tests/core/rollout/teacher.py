@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from grpo_core.rollout.forward import Decoder, decoding
+from grpo_core.rollout.prompts import text_prompts
 
 Ids = list[int]
 
@@ -28,7 +29,7 @@ def run(model: Any, decoder: Decoder, prompts: list[Ids], steps: int, keep: dict
     seen: list[tuple[Ids, Any]] = []
     sequences = [list(prompt) for prompt, count in zip(prompts, REPEATS, strict=False) for _ in range(count)]
     with decoding(model):
-        logits = decoder.prefill(prompts, REPEATS[: len(prompts)])
+        logits = decoder.prefill(text_prompts(prompts), REPEATS[: len(prompts)])
         for step in range(steps):
             seen += zip([list(s) for s in sequences], logits, strict=True)
             if step in keep:

@@ -7,6 +7,7 @@ import torch
 
 from grpo_core.rollout.forward import decoding
 from grpo_core.rollout.prefix import PrefixDecoder, has_plain_layers
+from grpo_core.rollout.prompts import text_prompts
 from tests.core.rollout.teacher import assert_teacher_forced, prompts_of, random_ids, run
 from tests.tiny_models import FAMILIES, Family, make_model
 
@@ -69,7 +70,7 @@ def test_each_prompt_is_forwarded_once_for_all_its_completions() -> None:
     forwarded: list[int] = []
     model.model.embed_tokens.register_forward_hook(lambda _, args, __: forwarded.append(args[0].numel()))
     with decoding(model):
-        prefix_decoder(model).prefill([random_ids(9, 0)], [50])
+        prefix_decoder(model).prefill(text_prompts([random_ids(9, 0)]), [50])
     assert forwarded == [9]
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.errors import RolloutError
+from grpo_core.rollout.prompts import Prompts
 from grpo_core.rollout.stop import CompletionText
 from grpo_core.rollout.wave import Wave, plan_waves
 from grpo_core.types import FinishReason, RolloutGroup, RolloutRequest
@@ -38,7 +39,7 @@ class ScriptedDecoder:
         self.batches: list[int] = []
         self.bad_row: int | None = None
 
-    def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
+    def prefill(self, prompts: Prompts, repeats: Sequence[int]) -> Tensor:
         assert sum(repeats) == len(self.rows)
         return self._logits()
 

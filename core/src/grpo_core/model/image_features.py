@@ -22,7 +22,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.vision import PixelInputs
 
-__all__ = ["ImageFeatures", "encode_images", "position_rows", "prompt_positions", "tower_of"]
+__all__ = ["ImageFeatures", "encode_images", "own_arguments", "position_rows", "prompt_positions", "tower_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +86,15 @@ def encode_images(model: Any, inputs: Sequence[PixelInputs | None]) -> ImageFeat
         deepstack=tuple(_by_prompt(layer, counts, inputs) for layer in deepstack),
         is_one_tensor=isinstance(output.pooler_output, Tensor),
     )
+
+
+def own_arguments(model: Any, ids_BT: Tensor, inputs: Sequence[PixelInputs]) -> dict[str, Any]:
+    """Keyword arguments of a forward that runs the tower itself: rows of tokens with the pixels of all their images,
+    positions left to the model."""
+    arguments: dict[str, Any] = {name: value.to(ids_BT.device) for name, value in _joined(inputs).items()}
+    if position_rows(model) > 1:
+        arguments["mm_token_type_ids"] = (ids_BT == model.config.image_token_id).int()
+    return arguments
 
 
 def prompt_positions(model: Any, prompt_ids: Sequence[int], inputs: PixelInputs | None) -> Tensor:

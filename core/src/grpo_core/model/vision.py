@@ -57,6 +57,8 @@ class PixelInputs:
     """The arguments of the model's `get_image_features`, by name."""
     tokens: int
     """How many tokens of the prompt they fill."""
+    token_id: int
+    """Which token that is."""
 
 
 def load_vision(model: ModelSettings) -> Vision | None:
@@ -142,16 +144,12 @@ class Vision:
         kept = _KEPT.get(key)
         if kept is None:
             found = self._call(self._placeholder * len(images), [self.resized(image) for image in images])
-            tokens = int((found["input_ids"] == self.image_token_id).sum())
-            tensors = {name: value for name, value in found.items() if name not in _TEXT_KEYS}
-            kept = _KEPT.put(key, PixelInputs(tensors=tensors, tokens=tokens))
+            kept = _KEPT.put(key, self._inputs(found))
         return kept
 
     def blank(self) -> PixelInputs:
         """A small image of nothing, for a forward that needs one only to be the same on all ranks."""
-        found = self._call(self._placeholder, [_blank(BLANK_SIDE, BLANK_SIDE)])
-        tokens = int((found["input_ids"] == self.image_token_id).sum())
-        return PixelInputs(tensors={n: v for n, v in found.items() if n not in _TEXT_KEYS}, tokens=tokens)
+        return self._inputs(self._call(self._placeholder, [_blank(BLANK_SIDE, BLANK_SIDE)]))
 
     def resized(self, image: ImageRef) -> Image:
         """The image on the processor's own grid where that is known. Every engine is given this one, so that none
@@ -177,6 +175,13 @@ class Vision:
             file = _file_of(self._model, name)
             if file is not None:
                 shutil.copyfile(file, directory / name)
+
+    def _inputs(self, found: Mapping[str, Tensor]) -> PixelInputs:
+        return PixelInputs(
+            tensors={name: value for name, value in found.items() if name not in _TEXT_KEYS},
+            tokens=int((found["input_ids"] == self.image_token_id).sum()),
+            token_id=self.image_token_id,
+        )
 
     def _tokens(self, image: ImageRef) -> tuple[int, ...]:
         size = image_size(image)

@@ -15,9 +15,11 @@ from grpo_core.backends import BackendContext
 from grpo_core.errors import RolloutError
 from grpo_core.model.load import context_length, load_model
 from grpo_core.model.tokenizer import end_token_ids, load_tokenizer
+from grpo_core.model.vision import load_vision
 from grpo_core.rollout.choose import Ways, slowest_way
 from grpo_core.rollout.forward import decoding
 from grpo_core.rollout.options import TransformersRolloutOptions
+from grpo_core.rollout.prompts import Prompts, read_prompts
 from grpo_core.rollout.requests import check_requests
 from grpo_core.rollout.stop import CompletionText
 from grpo_core.rollout.wave import Wave, plan_waves
@@ -43,6 +45,7 @@ class TransformersRollout:
         self._device = _device(options.device)
         tokenizer = load_tokenizer(context.model)
         self._text = CompletionText(tokenizer, end_token_ids(tokenizer, context.model))
+        self._vision = load_vision(context.model)
         self._context_tokens = context_length(context.model)
         self._model: Any = None
         self._own_copy: Any = None
@@ -71,6 +74,7 @@ class TransformersRollout:
             requests,
             vocab_size=self._model.get_input_embeddings().weight.shape[0],
             context_tokens=self._context_tokens,
+            reads_images=self._vision is not None,
         )
         return self._groups(self._ways, requests)
 
@@ -88,18 +92,21 @@ class TransformersRollout:
     def _groups(self, ways: Ways, requests: Sequence[RolloutRequest]) -> Iterator[RolloutGroup]:
         model, version = self._model, self._policy_version
         for part in plan_waves(requests, self._options.max_sequences):
-            decoder = self._decoder_for(ways, part)
-            wave = Wave(part, decoder, self._text, version)
+            with decoding(model):
+                prompts = read_prompts(model, part, self._vision)
+            decoder = self._decoder_for(ways, prompts, part[0].params.max_tokens)
+            never = frozenset() if self._vision is None else self._vision.reserved_ids
+            wave = Wave(part, decoder, self._text, version, prompts=prompts, never=never)
             while not wave.done:
                 # Never around a yield: whoever takes the group must not find itself without gradients.
                 with decoding(model):
                     groups = wave.advance()
                 yield from groups
 
-    def _decoder_for(self, ways: Ways, requests: Sequence[RolloutRequest]) -> Any:
+    def _decoder_for(self, ways: Ways, prompts: Prompts, max_tokens: int) -> Any:
         if self._way is None:
-            self._way = ways.choose([request.prompt_ids for request in requests])
-        return ways.make(self._way)(requests[0].params.max_tokens)
+            self._way = ways.choose(prompts)
+        return ways.make(self._way)(max_tokens)
 
 
 def _device(choice: str) -> torch.device:

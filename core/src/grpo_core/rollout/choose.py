@@ -15,16 +15,19 @@ import logging
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from grpo_core.rollout.forward import Decoder, call, decoding, takes_positions
+from grpo_core.errors import RolloutError
+from grpo_core.model.image_features import own_arguments, position_rows
+from grpo_core.model.routers import router_arguments
+from grpo_core.rollout.forward import Decoder, call, decoding, keeps_few_logits, takes_positions
 from grpo_core.rollout.plain import PlainDecoder
 from grpo_core.rollout.prefix import PrefixDecoder, has_plain_layers
+from grpo_core.rollout.prompts import Prompts, text_prompts
 from grpo_core.rollout.whole import WholeDecoder
 
 __all__ = ["MakeDecoder", "Ways", "choose_decoder", "slowest_way"]
@@ -51,9 +54,10 @@ _log = logging.getLogger(__name__)
 
 
 def choose_decoder(model: Any, prompts: Sequence[Sequence[int]], *, prefill_tokens: int) -> MakeDecoder:
-    """The fastest way that is right on the shortest and the longest of the prompts; warns when it is a slower one."""
+    """The fastest way that is right on the shortest and the longest of the prompts, which are texts; warns when it is a
+    slower one."""
     ways = Ways(model, prefill_tokens=prefill_tokens)
-    return ways.make(ways.choose(prompts))
+    return ways.make(ways.choose(text_prompts(prompts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +91,17 @@ class Ways:
             _Way(lambda _: PlainDecoder(model), *own_cache),
             _Way(lambda _: PlainDecoder(model, masks_steps=False), *own_cache),
         )
-        self._whole = partial(WholeDecoder, model, budget_tokens=prefill_tokens)
+        self._whole = _Way(
+            lambda _: WholeDecoder(model, budget_tokens=prefill_tokens), "with whole forwards", "it fails of its images"
+        )
 
     def make(self, way: int) -> MakeDecoder:
         """What makes decoders of a way."""
-        return self._ways[way].make if way < len(self._ways) else lambda _: self._whole()
+        return self._ways[way].make if way < len(self._ways) else self._whole.make
 
-    def choose(self, prompts: Sequence[Sequence[int]]) -> int:
-        """Check one way after the other, and say which one it is."""
+    def choose(self, prompts: Prompts) -> int:
+        """Check one way after the other, and say which one it is. Raises `RolloutError` where images are read in
+        another way than the model's own."""
         faults: list[str] = []
         with decoding(self._model):
             trial = _Trial(self._model, _checked(prompts))
@@ -104,6 +111,11 @@ class Ways:
                     self._say(way, faults)
                     return way
                 faults.append(fault)
+            if any(prompts.pixels) and (fault := trial.fault(self._whole)):
+                raise RolloutError(
+                    f"{type(self._model).__name__} makes something else of images that are encoded once: {fault}",
+                    hint="such a family cannot be trained with images here; docs/vision.md lists those that can",
+                )
         self._say(len(self._ways), faults)
         return len(self._ways)
 
@@ -137,28 +149,37 @@ def _unfit_for_prefixes(model: Any) -> str | None:
     return None if takes_positions(model) else "it takes no position ids"
 
 
-def _checked(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Two prompts of different length, so that there is padding: the shortest and the longest, or of one that is as
-    long as all others its end and all of it."""
-    by_length = sorted((list(prompt) for prompt in prompts), key=len)
-    shortest, longest = by_length[0], by_length[-1]
-    if len(longest) == 1:
-        longest = longest * 2
-    return [shortest if len(shortest) < len(longest) else longest[len(longest) // 2 :], longest]
+def _checked(prompts: Prompts) -> Prompts:
+    """Two prompts of different length, so that there is padding: the shortest and the longest (with images, where any
+    has them), or of one that is as long as all others its end and all of it."""
+    by_length = sorted(range(len(prompts)), key=lambda place: len(prompts.ids[place]))
+    seeing = [place for place in by_length if prompts.pixels[place] is not None] or by_length
+    shortest, longest = by_length[0], seeing[-1]
+    ids = prompts.ids[longest]
+    if len(prompts.ids[shortest]) < len(ids):
+        return prompts.part([shortest, longest])
+    rows = len(prompts.positions[longest])
+    if prompts.pixels[longest] is not None:
+        return prompts.part([longest]).behind(text_prompts([prompts.without_images(longest)], rows))
+    whole = ids * 2 if len(ids) == 1 else ids
+    return text_prompts([whole[len(whole) // 2 :], whole], rows)
 
 
 class _Trial:
     """A few tokens decoded after two prompts, and what forwards over the whole sequences say about them."""
 
-    def __init__(self, model: Any, prompts: Sequence[Sequence[int]]) -> None:
+    def __init__(self, model: Any, prompts: Prompts) -> None:
         self._model = model
         self._prompts = prompts
-        rows = [list(prompt) for prompt in prompts for _ in range(CHECKED_MEMBERS)]
+        rows = [list(prompt) for prompt in prompts.ids for _ in range(CHECKED_MEMBERS)]
         self._moments = [rows]
+        said = [prompts.without_images(place) for place in range(len(prompts)) for _ in range(CHECKED_MEMBERS)]
         for moment in range(CHECKED_TOKENS):
             if moment == 1:
-                rows = [rows[row] for row in KEPT_ROWS]
-            rows = [[*row, row[(place + moment) % len(row)]] for place, row in enumerate(rows)]
+                rows, said = [rows[row] for row in KEPT_ROWS], [said[row] for row in KEPT_ROWS]
+            words = [[*own, *row[len(row) - moment :]] for own, row in zip(said, rows, strict=True)]
+            following = [own[(place + moment) % len(own)] for place, own in enumerate(words)]
+            rows = [[*row, token] for row, token in zip(rows, following, strict=True)]
             self._moments.append(rows)
         self._expected_NV = self._whole_logits().double().log_softmax(-1)
 
@@ -189,11 +210,32 @@ class _Trial:
             if tuple(row) in seen:
                 continue
             ids_1T = torch.tensor([row], device=self._model.device)
-            positions_1T = torch.arange(len(row), device=ids_1T.device)[None]
             last = min(len(row), CHECKED_TOKENS + 1)
-            logits_TV = call(self._model, ids_1T, positions_1T, keep=last).logits[0, -last:]
+            logits_TV = self._forward(ids_1T, last).logits[0, -last:]
             seen |= {tuple(row[: len(row) - back]): logits_TV[last - 1 - back] for back in range(last)}
         return torch.stack([seen[tuple(row)] for rows in self._moments for row in rows])
+
+    def _forward(self, ids_1T: Tensor, last: int) -> Any:
+        """What the model itself makes of a sequence, its images and their positions included."""
+        row = tuple(ids_1T[0].tolist())
+        pixels = next(
+            (
+                own
+                for ids, own in zip(self._prompts.ids, self._prompts.pixels, strict=True)
+                if own is not None and row[: len(ids)] == ids
+            ),
+            None,
+        )
+        if pixels is None:
+            positions_R1T = text_prompts([row], position_rows(self._model)).padded_positions(len(row))
+            return call(self._model, ids_1T, positions_R1T.to(ids_1T.device), keep=last)
+        return self._model(
+            ids_1T,
+            use_cache=False,
+            **own_arguments(self._model, ids_1T, [pixels]),
+            **({"logits_to_keep": last} if keeps_few_logits(self._model) else {}),
+            **router_arguments(self._model, asked=False),
+        )
 
 
 def _difference(expected_NV: Tensor, found_NV: Tensor, dtype: torch.dtype, slack: float) -> str | None:

@@ -2,7 +2,8 @@
 
 What all ways of decoding share. The model is left as it was found: the trainer may have it in training mode.
 
-Shapes: P prompts, L tokens of the longest, B sequences, T tokens, V vocabulary.
+Shapes: P prompts, L tokens of the longest, B sequences, T tokens, R rows of positions (3 for M-RoPE, else 1),
+V vocabulary.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.model.routers import router_arguments
+from grpo_core.rollout.prompts import Prompts
 
 __all__ = [
     "Decoder",
@@ -35,7 +37,7 @@ __all__ = [
 class Decoder(Protocol):
     """A batch of sequences under way: prompts in, then one token each at a time."""
 
-    def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
+    def prefill(self, prompts: Prompts, repeats: Sequence[int]) -> Tensor:
         """[B, V] The logits after each prompt, `repeats[p]` rows for prompt p, one after the other."""
         ...
 
@@ -54,17 +56,24 @@ class Padded(NamedTuple):
     ids_PL: Tensor
     mask_PL: Tensor | None
     """bool; None: they are of one length, nothing is padding."""
-    positions_PL: Tensor
+    positions_RPL: Tensor
+    next_P: Tensor
+    """The position of the first token after each prompt, in all R rows."""
 
 
-def left_padded(prompts: Sequence[Sequence[int]], device: torch.device) -> Padded:
+def left_padded(prompts: Prompts, device: torch.device) -> Padded:
     """Pad with token 0, which the mask hides."""
-    longest = max(map(len, prompts))
-    ids = [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
-    padding_P1 = torch.tensor([[longest - len(prompt)] for prompt in prompts], device=device)
+    longest = max(map(len, prompts.ids))
+    ids = [[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts.ids]
+    padding_P1 = torch.tensor([[longest - len(prompt)] for prompt in prompts.ids], device=device)
     columns_PL = torch.arange(longest, device=device).expand(len(prompts), longest)
-    mask_PL = columns_PL >= padding_P1 if min(map(len, prompts)) < longest else None
-    return Padded(torch.tensor(ids, device=device), mask_PL, (columns_PL - padding_P1).clamp_(min=0))
+    mask_PL = columns_PL >= padding_P1 if min(map(len, prompts.ids)) < longest else None
+    return Padded(
+        torch.tensor(ids, device=device),
+        mask_PL,
+        prompts.padded_positions(longest).to(device),
+        prompts.next_positions().to(device),
+    )
 
 
 def passes(rows: Sequence[Sequence[int]], budget_tokens: int) -> Iterator[tuple[int, int]]:
@@ -78,14 +87,14 @@ def passes(rows: Sequence[Sequence[int]], budget_tokens: int) -> Iterator[tuple[
     yield start, len(rows)
 
 
-def last_logits(model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any, **inputs: Any) -> Tensor:
+def last_logits(model: Any, ids_BT: Tensor, positions_RBT: Tensor, kv_cache: Any, **inputs: Any) -> Tensor:
     """[B, V] Of the last token of each row; appends to the cache."""
-    logits_BV: Tensor = call(model, ids_BT, positions_BT, kv_cache, **inputs).logits[:, -1]
+    logits_BV: Tensor = call(model, ids_BT, positions_RBT, kv_cache, **inputs).logits[:, -1]
     return logits_BV
 
 
 def call(
-    model: Any, ids_BT: Tensor, positions_BT: Tensor, kv_cache: Any = None, *, keep: int | Tensor = 1, **inputs: Any
+    model: Any, ids_BT: Tensor, positions_RBT: Tensor, kv_cache: Any = None, *, keep: int | Tensor = 1, **inputs: Any
 ) -> Any:
     """What the model gives for the rows; it keeps nothing where there is no cache. Its logits are of the last `keep`
     columns, or of those that `keep` lists; of all columns where the family cannot leave any out."""
@@ -94,7 +103,8 @@ def call(
     if kv_cache is not None or name in parameters_of(model):
         inputs[name] = kv_cache
     if takes_positions(model):  # some families take none
-        inputs["position_ids"] = positions_BT
+        # Always given: a model with M-RoPE would take the offset of whatever it read last.
+        inputs["position_ids"] = positions_RBT if len(positions_RBT) > 1 else positions_RBT[0]
     if keeps_few_logits(model):
         inputs["logits_to_keep"] = keep
     return model(ids_BT, use_cache=kv_cache is not None, **inputs, **router_arguments(model, asked=False))

@@ -20,6 +20,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from grpo_core.rollout import prefix_attention
 from grpo_core.rollout.forward import Padded, last_logits, left_padded, passes
 from grpo_core.rollout.prefix_cache import PrefixCache, PrefixLayer
+from grpo_core.rollout.prompts import Prompts
 
 __all__ = ["PrefixDecoder", "has_plain_layers"]
 
@@ -38,12 +39,13 @@ class PrefixDecoder:
         self._max_tokens = max_tokens
         self._prefill_tokens = prefill_tokens
         self._cache: PrefixCache
-        self._positions_B: Tensor
+        self._next_B: Tensor
+        self._position_rows = 1
 
-    def prefill(self, prompts: Sequence[Sequence[int]], repeats: Sequence[int]) -> Tensor:
+    def prefill(self, prompts: Prompts, repeats: Sequence[int]) -> Tensor:
         """See `Decoder`. Prompts of like length should be neighbours: less padding."""
         padded, device = left_padded(prompts, self._model.device), self._model.device
-        read = [self._read(prompts[start:end]) for start, end in passes(prompts, self._prefill_tokens)]
+        read = [self._read(prompts.part(range(start, end))) for start, end in passes(prompts.ids, self._prefill_tokens)]
         prompt_of = [p for p, count in enumerate(repeats) for _ in range(count)]
         layers = [
             PrefixLayer(
@@ -60,17 +62,19 @@ class PrefixDecoder:
             padding_PL.masked_fill_(~padded.mask_PL, torch.finfo(torch.float32).min)
         self._cache = PrefixCache(layers, padding_PL, prompt_of)
         prompt_of_B = torch.tensor(prompt_of, device=device)
-        self._positions_B = padded.positions_PL[prompt_of_B, -1]
+        self._next_B = padded.next_P[prompt_of_B]
+        self._position_rows = len(padded.positions_RPL)
         return torch.cat([logits for logits, _ in read])[prompt_of_B]
 
     def step(self, tokens_B: Tensor) -> Tensor:
         """See `Decoder`."""
-        self._positions_B = self._positions_B + 1
+        positions_RB1 = self._next_B[:, None].expand(self._position_rows, -1, -1)
+        self._next_B = self._next_B + 1
         with _attention(self._model.config.get_text_config()):
             return last_logits(
                 self._model,
                 tokens_B[:, None],
-                self._positions_B[:, None],
+                positions_RB1,
                 self._cache,
                 **{prefix_attention.CACHE_ARGUMENT: self._cache},
             )
@@ -78,14 +82,15 @@ class PrefixDecoder:
     def keep(self, rows: Sequence[int]) -> None:
         """See `Decoder`."""
         self._cache.keep(rows)
-        self._positions_B = self._positions_B[torch.tensor(rows, device=self._positions_B.device)]
+        self._next_B = self._next_B[torch.tensor(rows, device=self._next_B.device)]
 
-    def _read(self, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+    def _read(self, prompts: Prompts) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """The logits after each prompt, and the keys and values of each layer."""
         padded = left_padded(prompts, self._model.device)
         cache = DynamicCache(config=self._model.config)
         mask = None if padded.mask_PL is None else padded.mask_PL.long()
-        logits = last_logits(self._model, padded.ids_PL, padded.positions_PL, cache, attention_mask=mask)
+        images = prompts.features.arguments(range(len(prompts)))
+        logits = last_logits(self._model, padded.ids_PL, padded.positions_RPL, cache, attention_mask=mask, **images)
         return logits, [(layer.keys, layer.values) for layer in cache.layers]
 
 

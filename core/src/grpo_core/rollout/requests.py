@@ -11,10 +11,14 @@ from grpo_core.types import RolloutRequest, SamplingParams
 __all__ = ["check_requests"]
 
 
-def check_requests(requests: Sequence[RolloutRequest], *, vocab_size: int, context_tokens: int | None) -> None:
-    """Raise `RolloutError` for the first request that cannot be answered; it names the sample."""
+def check_requests(
+    requests: Sequence[RolloutRequest], *, vocab_size: int, context_tokens: int | None, reads_images: bool = False
+) -> None:
+    """Raise `RolloutError` for the first request that cannot be answered; it names the sample. `reads_images` says
+    whether the model and the engine do."""
     for request in requests:
-        faults = [*_prompt_faults(request, vocab_size, context_tokens), *_params_faults(request)]
+        faults = [*_image_faults(request, reads_images), *_prompt_faults(request, vocab_size, context_tokens)]
+        faults += _params_faults(request)
         if faults:
             message, hint = faults[0]
             raise RolloutError(f"sample {request.sample.id!r}: {message}", hint=hint)
@@ -24,13 +28,22 @@ Fault = tuple[str, str]
 """What is wrong, and what to do."""
 
 
+def _image_faults(request: RolloutRequest, reads_images: bool) -> Iterator[Fault]:
+    images = len(request.sample.images)
+    if images and not reads_images:
+        yield (
+            f"its prompt has {images} images, and text only is read here",
+            "choose a vision-language model, and a rollout backend with the capability `images`",
+        )
+    elif images and not request.bare_prompt_ids:
+        yield (
+            f"its prompt has {images} images, and bare_prompt_ids has no placeholders for them",
+            "fill them in where the request is made: grpo_core.data.prompts does",
+        )
+
+
 def _prompt_faults(request: RolloutRequest, vocab_size: int, context_tokens: int | None) -> Iterator[Fault]:
     prompt, limit = request.prompt_ids, request.params.max_tokens
-    if request.sample.images:
-        yield (
-            f"its prompt has {len(request.sample.images)} images, and this backend reads text only",
-            "choose a rollout backend with the capability `images`",
-        )
     if not prompt:
         yield "its prompt has no tokens", "look at it with `grpoctl datasets preview`; a BOS token is enough"
     outside = [token for token in prompt if not 0 <= token < vocab_size]

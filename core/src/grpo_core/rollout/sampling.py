@@ -8,6 +8,7 @@ Shapes: B sequences, V vocabulary.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -33,10 +34,17 @@ class Draw:
     logits were NaN, infinite or all -inf."""
 
 
-def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV: Tensor | None = None) -> Draw:
+def draw(
+    logits_BV: Tensor,
+    params: SamplingParams,
+    uniforms_B: Tensor,
+    seen_BV: Tensor | None = None,
+    never_V: Tensor | None = None,
+) -> Draw:
     """Draw by inverse CDF from `uniforms_B` (fp64 in [0, 1)); a token of probability 0 is never drawn.
 
-    `seen_BV` (bool) marks tokens that occur in prompt or completion; used with a repetition penalty only.
+    `seen_BV` (bool) marks tokens that occur in prompt or completion; used with a repetition penalty only. `never_V`
+    (bool) marks tokens that are not drawn whatever their logit: a filter, before all others.
     """
     scores_BV = logits_BV.float()
     temperature = 1.0 if params.greedy else params.temperature
@@ -47,6 +55,9 @@ def draw(logits_BV: Tensor, params: SamplingParams, uniforms_B: Tensor, seen_BV:
     chosen_from_BV = scores_BV
     if params.repetition_penalty != 1.0 and seen_BV is not None:
         chosen_from_BV = _penalised(scores_BV, seen_BV, params.repetition_penalty)
+        weights_BV = (chosen_from_BV - chosen_from_BV.amax(-1, keepdim=True)).div_(temperature).exp_()
+    if never_V is not None:
+        chosen_from_BV = chosen_from_BV.masked_fill(never_V, -math.inf)
         weights_BV = (chosen_from_BV - chosen_from_BV.amax(-1, keepdim=True)).div_(temperature).exp_()
     if params.greedy:
         tokens_B1 = chosen_from_BV.argmax(-1, keepdim=True)

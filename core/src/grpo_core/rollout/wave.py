@@ -8,7 +8,7 @@ Shapes: B sequences under way, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from grpo_core.errors import RolloutError
 from grpo_core.rollout.forward import Decoder
+from grpo_core.rollout.prompts import Prompts, text_prompts
 from grpo_core.rollout.random_streams import stream_keys, uniforms
 from grpo_core.rollout.sampling import draw
 from grpo_core.rollout.stop import CompletionText, StopRule
@@ -59,14 +60,26 @@ class Wave:
     """A wave under way."""
 
     def __init__(
-        self, requests: Sequence[RolloutRequest], decoder: Decoder, text: CompletionText, policy_version: int
+        self,
+        requests: Sequence[RolloutRequest],
+        decoder: Decoder,
+        text: CompletionText,
+        policy_version: int,
+        *,
+        prompts: Prompts | None = None,
+        never: Collection[int] = (),
     ) -> None:
+        """`prompts` are those of the requests as the model reads them; None: they are texts. `never` are tokens that no
+        completion may have."""
         self._decoder = decoder
         self._text = text
         self._policy_version = policy_version
         self._params = requests[0].params
         self._ends = StopRule(self._params, text)
         self._requests = requests
+        self._prompts = text_prompts([request.prompt_ids for request in requests]) if prompts is None else prompts
+        self._never = sorted(never)
+        self._never_V: Tensor | None = None
         self._groups = [[_Member(group, index) for index in range(r.n)] for group, r in enumerate(requests)]
         self._open = [len(group) for group in self._groups]
         self._rows = [member for group in self._groups for member in group]
@@ -92,7 +105,10 @@ class Wave:
     def _next_logits(self) -> Tensor:
         if self._tokens_B is not None:
             return self._decoder.step(self._tokens_B)
-        logits_BV = self._decoder.prefill([r.prompt_ids for r in self._requests], [r.n for r in self._requests])
+        logits_BV = self._decoder.prefill(self._prompts, [request.n for request in self._requests])
+        if self._never:
+            self._never_V = torch.zeros_like(logits_BV[0], dtype=torch.bool)
+            self._never_V[self._never] = True
         if self._params.repetition_penalty != 1.0:
             self._seen_BV = torch.zeros_like(logits_BV, dtype=torch.bool)
             for row, member in enumerate(self._rows):
@@ -102,7 +118,7 @@ class Wave:
     def _draw(self, logits_BV: Tensor) -> list[int]:
         """Give every row its next token; the groups that are complete with it."""
         numbers_B = torch.from_numpy(uniforms(self._keys_B, self._position)).to(logits_BV.device)
-        drawn = draw(logits_BV, self._params, numbers_B, self._seen_BV)
+        drawn = draw(logits_BV, self._params, numbers_B, self._seen_BV, self._never_V)
         self._position += 1
         self._tokens_B = drawn.tokens_B
         if self._seen_BV is not None:

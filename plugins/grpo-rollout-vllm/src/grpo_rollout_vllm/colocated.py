@@ -74,7 +74,12 @@ class ColocatedRollout:
         """Yield each group once all its completions are there; called by all ranks together."""
         if self._version is None:
             raise RolloutError("there are no weights yet", hint="call load_weights before generate")
-        check_requests(requests, vocab_size=self._vocab_size, context_tokens=self._context_tokens)
+        check_requests(
+            requests,
+            vocab_size=self._vocab_size,
+            context_tokens=self._context_tokens,
+            reads_images=self._images.are_read,
+        )
         if self._own_limit is not None:
             require_room(
                 requests,

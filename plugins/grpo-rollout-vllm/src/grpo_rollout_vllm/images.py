@@ -34,6 +34,11 @@ class PromptImages:
     def __init__(self, model: ModelSettings) -> None:
         self._vision: Vision | None = load_vision(model)
 
+    @property
+    def are_read(self) -> bool:
+        """Whether the model reads images."""
+        return self._vision is not None
+
     def sampling(self) -> dict[str, Any]:
         """Sampling parameters that keep the tokens that stand for images out of completions."""
         if self._vision is None:

@@ -109,7 +109,12 @@ class ServerRollout:
         answered."""
         if not self._label:
             raise RolloutError("there are no weights yet", hint="call load_weights before generate")
-        check_requests(requests, vocab_size=self._vocab_size, context_tokens=self._context_tokens)
+        check_requests(
+            requests,
+            vocab_size=self._vocab_size,
+            context_tokens=self._context_tokens,
+            reads_images=self._images.are_read,
+        )
         self._check_context(requests)
         return self._groups(requests)
 
