@@ -11,6 +11,7 @@ from grpo_core.model.load import load_model, without_progress_bars
 from grpo_core.model.lora import add_adapter, as_reference
 from grpo_core.model.lora_weights import ADAPTER_FOLDER, export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
+from grpo_core.trainer.images import ImageReader
 from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
 from grpo_core.trainer.microbatch import DUMMY, ForwardInputs, Row, collate
 from grpo_core.trainer.passes import (
@@ -32,6 +33,7 @@ __all__ = [
     "DTYPES",
     "DUMMY",
     "ForwardInputs",
+    "ImageReader",
     "Packed",
     "Passed",
     "PolicyModule",

@@ -57,7 +57,7 @@ def test_every_row_is_packed_once_and_no_pack_exceeds_the_budget(lengths: list[i
 def test_inputs_end_before_the_last_token_and_pick_what_predicts_each_token() -> None:
     inputs = collate([row(2, 3), row(1, 2)], CPU).inputs
     assert inputs.input_ids_BT.tolist() == [[10, 11, 20, 21], [10, 20, 0, 0]]
-    assert inputs.position_ids_BT.tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
+    assert inputs.position_ids.tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
     assert inputs.picked_N.tolist() == [1, 2, 3, 4, 5]
     assert inputs.targets_N.tolist() == [20, 21, 22, 20, 21]
 

@@ -20,14 +20,14 @@ ALONE = Spread(world_size=1, device=torch.device("cpu"))
 def test_losses_are_handed_over_one_by_one_and_the_last_one_is_named() -> None:
     batch, objective, handed = make_batch(), ObjectiveSettings(), list[tuple[float, bool]]()
     packed = pack_for_loss(batch, objective, ALONE, budget_tokens=60)
-    assert len(packed.packs) > 2
+    assert packed.micro_batches > 2
 
     def backward(loss: Tensor, is_last: bool) -> None:
         handed.append((loss.item(), is_last))
 
     policy = PolicyModule(make_model())
-    passed = backward_pass(policy, batch, packed.packs, objective, ALONE, backward=backward)
-    assert [is_last for _, is_last in handed] == [False] * (len(packed.packs) - 1) + [True]
+    passed = backward_pass(policy, batch, packed.rounds, objective, ALONE, backward=backward)
+    assert [is_last for _, is_last in handed] == [False] * (packed.micro_batches - 1) + [True]
     assert passed.loss == pytest.approx(sum(loss for loss, _ in handed))
     assert passed.slots >= packed.tokens
     metrics = update_report(packed, passed, ALONE, norm=2.0, rate=0.1).metrics

@@ -21,6 +21,7 @@ from grpo_core.model.load import without_progress_bars
 from grpo_core.model.lora_weights import export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer import checkpoint
+from grpo_core.trainer.images import ImageReader
 from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
 from grpo_core.trainer.microbatch import DUMMY, collate
 from grpo_core.trainer.optimiser import Optimiser
@@ -61,6 +62,7 @@ class TorchTrainer:
         self._is_sharded = options.sharding == "full" and context.world_size > 1
         self._tokenizer = load_tokenizer(context.model)
         self._policy = self._load(options)
+        self._images = ImageReader.of(context.model, self._policy.model)
         self._reference = self._load(options, trained=False) if has_reference_model(context) else None
         self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
         self._updates = 0
@@ -87,7 +89,7 @@ class TorchTrainer:
         self._scatter()
         beta, budget = self._objective.beta, self._settings.micro_batch_tokens
         with policy_or_reference(of, self._policy, self._reference, model=self._policy.model, beta=beta) as module:
-            return token_stats(module, batch, self._spread, budget_tokens=budget)
+            return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images)
 
     def update(self, batch: TrainBatch) -> UpdateReport:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
@@ -128,11 +130,12 @@ class TorchTrainer:
             return backward_pass(
                 self._policy,
                 batch,
-                packed.packs,
+                packed.rounds,
                 self._objective,
                 self._spread,
                 backward=backward,
                 routers=self._policy.router_loss,
+                images=self._images,
             )
         finally:
             self._policy.eval()
@@ -191,7 +194,7 @@ class TorchTrainer:
         return {name: self._optimiser.masters.get(name, tensor.detach()) for name, tensor in named}
 
     def export(self, directory: Path) -> None:
-        """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        """Write config, weights, generation config, tokenizer and image processor, as `from_pretrained` reads them."""
         lora, writes = self._settings.lora, self._context.rank == 0
         with without_progress_bars():
             if lora is not None:
@@ -202,6 +205,8 @@ class TorchTrainer:
                 self._export_whole(directory, writes=writes)
             elif writes:
                 self._policy.model.save_pretrained(directory)
+        if writes and self._images is not None:
+            self._images.save(directory)
         if writes:
             self._tokenizer.save_pretrained(directory)
 

@@ -21,7 +21,8 @@ from grpo_core.errors import TrainerError
 from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.objective.loss import TokenInputs, acts_without_advantage
 from grpo_core.recipe.schema import ObjectiveSettings
-from grpo_core.types import TrainBatch, TrainMember
+from grpo_core.trainer.images import Opaque, RoundImages, RowImages
+from grpo_core.types import ImageRef, TrainBatch, TrainMember
 
 __all__ = ["DUMMY", "ForwardInputs", "MicroBatch", "Row", "collate", "pack", "rows_for_loss", "rows_of"]
 
@@ -31,14 +32,16 @@ class ForwardInputs(NamedTuple):
 
     input_ids_BT: Tensor
     """Right-padded. The last token of a completion predicts nothing that counts, so it is not there."""
-    position_ids_BT: Tensor
-    """0, 1, 2, … in each sequence."""
+    position_ids: Tensor
+    """[B, T] 0, 1, 2, … in each sequence; [3, B, T] for a model with M-RoPE, where images count by their sides."""
     picked_N: Tensor
     """Indices into the flattened [B*T] hidden states: those that predict a completion's tokens."""
     targets_N: Tensor
     """The completions' tokens."""
     counted_N: Tensor
     """bool: which of them are in the loss."""
+    images: Opaque[RowImages] | None = None
+    """None: no rank has an image in this micro-batch, nor in those of its round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,8 @@ class Row:
     """The prompt's tokens; at least one."""
     member: TrainMember
     """The completion; at least one token."""
+    images: tuple[ImageRef, ...] = ()
+    """The prompt's."""
 
     @property
     def length(self) -> int:
@@ -128,18 +133,13 @@ def rows_of(batch: TrainBatch) -> list[Row]:
     """Every completion that has a token, in the order of groups and members."""
     rows = []
     for g, group in enumerate(batch.groups):
-        if group.images:
-            raise TrainerError(
-                f"step {batch.step}: a prompt has {len(group.images)} images, and the torch trainer reads text only",
-                hint="choose a trainer backend with the capability `images`",
-            )
         if not group.prompt_ids:
             raise TrainerError(
                 f"step {batch.step}: a prompt has no tokens, so nothing predicts the first token of its completions",
                 hint="look at the prompt with `grpoctl datasets preview`; a BOS token is enough",
             )
         rows += [
-            Row(group=g, index=m, prompt_ids=group.prompt_ids, member=member)
+            Row(group=g, index=m, prompt_ids=group.prompt_ids, member=member, images=group.images)
             for m, member in enumerate(group.members)
             if member.token_ids
         ]
@@ -171,8 +171,8 @@ def pack(rows: Sequence[Row], budget_tokens: int) -> list[tuple[Row, ...]]:
     return [tuple(pack) for pack in packs] or [(DUMMY,)]
 
 
-def collate(rows: Sequence[Row], device: torch.device) -> MicroBatch:
-    """Make the tensors of a micro-batch."""
+def collate(rows: Sequence[Row], device: torch.device, images: RoundImages | None = None) -> MicroBatch:
+    """Make the tensors of a micro-batch; `images` are those of its round, None for a model that reads text only."""
     members = [row.member for row in rows]
     tokens_BC = _padded([torch.ones(len(member.token_ids), dtype=torch.bool) for member in members])
     in_loss_B1 = torch.tensor([[member.in_loss] for member in members])
@@ -184,7 +184,7 @@ def collate(rows: Sequence[Row], device: torch.device) -> MicroBatch:
 
     return MicroBatch(
         rows=tuple(rows),
-        inputs=_forward_inputs(rows, device),
+        inputs=_forward_inputs(rows, device, images),
         tokens_BC=tokens_BC.to(device),
         mask_BC=(tokens_BC & in_loss_B1).to(device),
         advantages_B=torch.tensor([member.advantage for member in members], device=device),
@@ -196,21 +196,41 @@ def collate(rows: Sequence[Row], device: torch.device) -> MicroBatch:
     )
 
 
-def _forward_inputs(rows: Sequence[Row], device: torch.device) -> ForwardInputs:
-    input_ids_BT = _padded([torch.tensor(row.prompt_ids + row.member.token_ids[:-1]) for row in rows])
+def _forward_inputs(rows: Sequence[Row], device: torch.device, images: RoundImages | None) -> ForwardInputs:
+    input_ids_BT = _padded([torch.tensor(row.prompt_ids + _shown(row.member.token_ids[:-1], images)) for row in rows])
     T = input_ids_BT.shape[1]
     first = [b * T + len(row.prompt_ids) - 1 for b, row in enumerate(rows)]
     picked = [torch.arange(start, start + len(row.member.token_ids)) for start, row in zip(first, rows, strict=True)]
     targets = [torch.tensor(row.member.token_ids) for row in rows]
     return ForwardInputs(
         input_ids_BT=input_ids_BT.to(device),
-        position_ids_BT=torch.arange(T, device=device).expand(len(rows), T),
+        position_ids=_position_ids(rows, T, images).to(device),
         picked_N=torch.cat(picked).to(device),
         targets_N=torch.cat(targets).to(device),
         counted_N=torch.cat(
             [torch.full_like(t, row.member.in_loss, dtype=torch.bool) for t, row in zip(targets, rows, strict=True)]
         ).to(device),
+        images=None if images is None else images.of_rows([row.group for row in rows]),
     )
+
+
+def _shown(token_ids: tuple[int, ...], images: RoundImages | None) -> tuple[int, ...]:
+    """A completion's tokens as the model is given them: one that stands for an image would ask for features that
+    are not there. What follows it in the completion means nothing, and is not in the loss."""
+    if images is None or images.image_token_id not in token_ids:
+        return token_ids
+    return tuple(0 if token == images.image_token_id else token for token in token_ids)
+
+
+def _position_ids(rows: Sequence[Row], T: int, images: RoundImages | None) -> Tensor:
+    if images is None:
+        return torch.arange(T).expand(len(rows), T)
+    # Padding is behind what counts, so it stands anywhere.
+    positions_TRB = pad_sequence(
+        [images.positions_of(row.group, len(row.prompt_ids), row.length).T for row in rows]
+    ).transpose(1, 2)
+    positions_RBT = positions_TRB.permute(1, 2, 0).contiguous()
+    return positions_RBT if images.position_rows > 1 else positions_RBT[0]
 
 
 def _padded(rows: Sequence[Tensor]) -> Tensor:

@@ -1,30 +1,32 @@
 """One pass over the micro-batches of a batch: log-probabilities without gradient, or losses with their backward passes.
 
 What a trainer does around it (gather weights, sum gradients, step) is its own; everything here is the same for whoever
-owns the weights. `policy` is a `PolicyModule` or what wraps one; `packs` are this rank's micro-batches, as many as on
-every other rank.
+owns the weights. `policy` is a `PolicyModule` or what wraps one; `rounds` are this rank's micro-batches, as many as on
+every other rank, and `images` how it reads images: None for a model of text alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from grpo_core.errors import Collapse
+from grpo_core.errors import Collapse, TrainerError
 from grpo_core.model.routers import RouterLoss, RouterSums
 from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.objective.loss import Denominators, compute_loss
 from grpo_core.objective.sums import MetricSums
 from grpo_core.recipe.schema import ObjectiveSettings, TrainerSettings
-from grpo_core.trainer.microbatch import MicroBatch, Row, collate, rows_for_loss, rows_of
-from grpo_core.trainer.microbatch import pack as pack_rows
+from grpo_core.trainer.images import ImageReader
+from grpo_core.trainer.microbatch import MicroBatch, collate, rows_for_loss, rows_of
+from grpo_core.trainer.rounds import Round, plan_rounds
 from grpo_core.trainer.spread import Spread
-from grpo_core.types import TokenStats, TrainBatch, UpdateReport
+from grpo_core.types import TokenStats, TrainBatch, TrainGroup, UpdateReport
 
 __all__ = ["Packed", "Passed", "backward_pass", "pack_for_loss", "require_finite", "token_stats", "update_report"]
 
@@ -33,12 +35,17 @@ __all__ = ["Packed", "Passed", "backward_pass", "pack_for_loss", "require_finite
 class Packed:
     """This rank's part of an update, in micro-batches."""
 
-    packs: list[tuple[Row, ...]]
-    """At least one, and as many on every rank: dummies fill up."""
+    rounds: list[Round]
+    """At least one micro-batch, and as many on every rank: dummies fill up."""
     tokens: int
     """Forwarded tokens, without padding and dummies."""
     skipped: int
     """Sequences in the loss whose gradient is 0 and that are therefore not forwarded."""
+
+    @property
+    def micro_batches(self) -> int:
+        """How many there are."""
+        return sum(len(each.packs) for each in self.rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,19 +60,30 @@ class Passed:
     """Tokens forwarded on this rank, padding included."""
     router_loss: float | None = None
     """Of the whole update, over all ranks, without its coefficient; None: there is none."""
+    visual_tokens: int | None = None
+    """What the tower made of this rank's images, each once; None: the model reads text only."""
+    tower_calls: int = 0
+    """Calls of the tower."""
 
 
 @torch.no_grad()
-def token_stats(policy: Callable[..., Any], batch: TrainBatch, spread: Spread, *, budget_tokens: int) -> TokenStats:
+def token_stats(
+    policy: Callable[..., Any],
+    batch: TrainBatch,
+    spread: Spread,
+    *,
+    budget_tokens: int,
+    images: ImageReader | None = None,
+) -> TokenStats:
     """Per-token numbers of every member, in the loss or not; micro-batches have at most `budget_tokens`."""
     raw = _needs_raw(batch)
     numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
-    for rows in spread.even(pack_rows(rows_of(batch), budget_tokens)):
-        micro = collate(rows, spread.device)
+    rounds = spread.even(plan_rounds(rows_of(batch), budget_tokens))
+    for micro, _ in _micro_batches(policy, batch, rounds, spread, images):
         computed: TokenLogprobs = policy(micro.inputs, temperature=batch.temperature, raw=raw)
         kinds = [values.tolist() for values in computed if values is not None]
         start = 0
-        for row in rows:
+        for row in micro.rows:
             end = start + len(row.member.token_ids)
             numbers[row.group, row.index] = tuple(tuple(values[start:end]) for values in kinds)
             start = end
@@ -82,19 +100,20 @@ def pack_for_loss(
 ) -> Packed:
     """The micro-batches of an update; `routers` is the policy's `router_loss`."""
     rows, skipped = rows_for_loss(batch, objective, routed=routers is not None)
-    packs = spread.even(pack_rows(rows, budget_tokens))
-    return Packed(packs=packs, tokens=sum(row.length for row in rows), skipped=skipped)
+    rounds = spread.even(plan_rounds(rows, budget_tokens))
+    return Packed(rounds=rounds, tokens=sum(row.length for row in rows), skipped=skipped)
 
 
 def backward_pass(
     policy: Callable[..., Any],
     batch: TrainBatch,
-    packs: Sequence[Sequence[Row]],
+    rounds: Sequence[Round],
     objective: ObjectiveSettings,
     spread: Spread,
     *,
     backward: Callable[[Tensor, bool], None],
     routers: RouterLoss | None = None,
+    images: ImageReader | None = None,
 ) -> Passed:
     """Forward each micro-batch and hand its loss to `backward`, with whether it is the last one. `routers` is the
     policy's `router_loss`.
@@ -103,10 +122,10 @@ def backward_pass(
     is the loss; and so is the sum of their gradients the gradient.
     """
     denominators = Denominators.of(batch)
-    chosen_E = None if routers is None else _chosen_experts(policy, batch, packs, spread)
+    chosen_E = None if routers is None else _chosen_experts(policy, batch, rounds, spread, images)
     sums, losses, router_losses, slots = MetricSums.none(spread.device), [], [], 0
-    for number, rows in enumerate(packs, start=1):
-        micro = collate(rows, spread.device)
+    left = sum(len(each.packs) for each in rounds)
+    for micro, joined in _micro_batches(policy, batch, rounds, spread, images):
         computed, routed = _forward(policy, micro, batch, objective, routed=routers is not None)
         result = compute_loss(micro.loss_inputs(computed), denominators, objective)
         loss = result.loss
@@ -114,22 +133,73 @@ def backward_pass(
             router_loss = routers.loss(routed.probabilities_E, chosen_E)
             loss = loss + routers.coefficient * router_loss
             router_losses.append(router_loss.detach())
-        backward(loss, number == len(packs))
+        left -= 1
+        backward(joined(loss), left == 0)
         losses.append(loss.detach())
         sums, slots = sums + result.sums, slots + micro.slots
     totals = spread.total([torch.stack(each).sum().item() for each in (losses, router_losses) if each])
-    return Passed(loss=totals[0], sums=sums, slots=slots, router_loss=totals[1] if routers is not None else None)
+    return Passed(
+        loss=totals[0],
+        sums=sums,
+        slots=slots,
+        router_loss=totals[1] if routers is not None else None,
+        visual_tokens=None if images is None else sum(images.visual_tokens(group) for group in _encoded(batch, rounds)),
+        tower_calls=sum(each.has_images for each in rounds),
+    )
+
+
+def _encoded(batch: TrainBatch, rounds: Sequence[Round]) -> Iterator[TrainGroup]:
+    """The groups whose images the tower sees on this rank."""
+    return (batch.groups[group] for each in rounds for group in each.groups)
+
+
+def _micro_batches(
+    policy: Callable[..., Any],
+    batch: TrainBatch,
+    rounds: Sequence[Round],
+    spread: Spread,
+    images: ImageReader | None,
+) -> Iterator[tuple[MicroBatch, Callable[[Tensor], Tensor]]]:
+    """Each micro-batch of a pass, and what its loss must go through: with the last one of a round, the gradient of all
+    of them goes on into the vision tower."""
+    for each in rounds:
+        groups = {group: batch.groups[group] for group in each.groups}
+        if images is None:
+            _require_text(batch, groups.values())
+            yield from ((collate(rows, spread.device), _as_it_is) for rows in each.packs)
+            continue
+        encoded = images.encode(policy, groups, has_images=each.has_images)
+        leaves = encoded.cut() if len(each.packs) > 1 else encoded
+        for rows in each.packs[:-1]:
+            yield collate(rows, spread.device, leaves), _as_it_is
+        yield collate(each.packs[-1], spread.device, encoded), partial(encoded.joined, before=leaves)
+
+
+def _as_it_is(loss: Tensor) -> Tensor:
+    return loss
+
+
+def _require_text(batch: TrainBatch, groups: Iterable[TrainGroup]) -> None:
+    for group in groups:
+        raise TrainerError(
+            f"step {batch.step}: a prompt has {len(group.images)} images, and the model reads text only",
+            hint="train a vision-language model",
+        )
 
 
 @torch.no_grad()
 def _chosen_experts(
-    policy: Callable[..., Any], batch: TrainBatch, packs: Sequence[Sequence[Row]], spread: Spread
+    policy: Callable[..., Any],
+    batch: TrainBatch,
+    rounds: Sequence[Round],
+    spread: Spread,
+    images: ImageReader | None,
 ) -> Tensor:
     """[E] How often each expert is chosen in the whole update, over all ranks: the gradient of every token depends on
     it, so it is counted in a pass of its own."""
     counted = []
-    for rows in packs:
-        _, routed = policy(collate(rows, spread.device).inputs, temperature=batch.temperature, routed=True)
+    for micro, _ in _micro_batches(policy, batch, rounds, spread, images):
+        _, routed = policy(micro.inputs, temperature=batch.temperature, routed=True)
         counted.append(routed.chosen_E)
     total = spread.total(torch.stack(counted).sum(0).tolist())
     return torch.tensor(total, dtype=torch.float64, device=spread.device)
@@ -167,6 +237,10 @@ def update_report(packed: Packed, passed: Passed, spread: Spread, *, norm: float
     """The metrics of an update, over all ranks; `norm` is the gradient's before clipping, `rate` the learning rate."""
     tokens, slots, skipped = spread.total([packed.tokens, passed.slots, packed.skipped])
     router_loss = {} if passed.router_loss is None else {"policy/router_loss": passed.router_loss}
+    visual = {}
+    if passed.visual_tokens is not None:
+        (visual_tokens,) = spread.total([passed.visual_tokens])
+        visual = {"trainer/visual_tokens": visual_tokens, "trainer/tower_calls": float(passed.tower_calls)}
     return UpdateReport(
         metrics={
             **spread.total_sums(passed.sums).finalise(),
@@ -174,10 +248,11 @@ def update_report(packed: Packed, passed: Passed, spread: Spread, *, norm: float
             "trainer/loss": passed.loss,
             "trainer/grad_norm": norm,
             "trainer/learning_rate": rate,
-            "trainer/micro_batches": float(len(packed.packs)),
+            "trainer/micro_batches": float(packed.micro_batches),
             "trainer/tokens": tokens,
             "trainer/padding_share": 1.0 - tokens / slots,
             "trainer/skipped_sequences": skipped,
+            **visual,
         }
     )
 

@@ -1,7 +1,8 @@
 """The policy as one module: token ids in, log-probabilities of the completions' tokens out.
 
-Backbone, choice of hidden states, head and chunked log-probabilities all run **inside** `forward`, so that whatever
-wraps the module (DDP, FSDP, ZeRO) sees every use of a weight: outside, DDP would skip synchronisation without a word.
+Backbone, choice of hidden states, head and chunked log-probabilities all run **inside** `forward`, and so does the
+vision tower, in calls of its own, so that whatever wraps the module (DDP, FSDP, ZeRO) sees every use of a weight:
+outside, DDP would skip synchronisation without a word.
 It does not know losses, optimisers or batches.
 
 No attention mask: padding is on the right, and a causal model never looks there.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -22,8 +23,11 @@ from torch.utils.checkpoint import checkpoint
 
 from grpo_core.errors import TrainerError
 from grpo_core.model.head import Head, backbone_of, head_of
+from grpo_core.model.image_features import ImageFeatures, encode_images, position_rows
 from grpo_core.model.routers import RouterSums, router_arguments, router_loss_of
+from grpo_core.model.vision import PixelInputs
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
+from grpo_core.trainer.images import Opaque, RowImages
 from grpo_core.trainer.microbatch import ForwardInputs
 
 __all__ = ["PolicyModule"]
@@ -41,7 +45,8 @@ class PolicyModule(nn.Module):
 
     Its first call compares the chunked path with the model's own logits on one sequence. Where they differ, as for a
     family that treats its logits in a way unknown to `head_of`, it warns and uses the model's own forward from then
-    on, one sequence at a time. `path` says which one runs.
+    on, one sequence at a time. `path` says which one runs. The first call with images compares again, with the model's
+    own forward that reads the pixels itself.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class PolicyModule(nn.Module):
         super().__init__()
         self.model = model
         self.path: Literal["unchecked", "chunked", "plain"] = "unchecked"
+        self._is_checked_with_images = False
         self.router_loss = router_loss_of(model)
         self._head = head_of(model, project)
         self._agreed = agreed
@@ -67,25 +73,37 @@ class PolicyModule(nn.Module):
 
     def forward(
         self,
-        inputs: ForwardInputs,
+        inputs: ForwardInputs | Opaque[tuple[PixelInputs, ...]],
         *,
-        temperature: float,
+        temperature: float = 1.0,
         with_entropy_grad: bool = False,
         raw: bool = False,
         routed: bool = False,
-    ) -> TokenLogprobs | tuple[TokenLogprobs, RouterSums]:
+    ) -> TokenLogprobs | tuple[TokenLogprobs, RouterSums] | Opaque[ImageFeatures]:
         """Numbers of the N picked tokens under softmax(logits / temperature), as `chunked_logprobs` gives them; where
-        `routed`, for a model with a `router_loss`, also what its routers did with those in the loss."""
+        `routed`, for a model with a `router_loss`, also what its routers did with those in the loss. Of pixels it gives
+        what the vision tower makes of them."""
+        if isinstance(inputs, Opaque):
+            return Opaque(encode_images(self.model, inputs.value))
         asked = _Asked(temperature, with_entropy_grad, raw, routed)
-        computed, sums = self._plain(inputs, asked) if self.path == "plain" else self._checked(inputs, asked)
+        with_images = inputs.images is not None
+        if self.path == "unchecked" or (with_images and not self._is_checked_with_images):
+            computed, sums = self._first(inputs, asked)
+            self._is_checked_with_images |= with_images
+        else:
+            computed, sums = self._by(self.path)(inputs, asked)
         return computed if sums is None else (computed, sums)
 
-    def _checked(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
-        """The chunked way; the first time, the one that the check decides for."""
-        numbers = self._chunked(inputs, asked)
-        if self.path == "chunked" or self._agreed(self._agrees(inputs, asked.temperature, numbers[0])):
-            self.path = "chunked"
-            return numbers
+    def _by(self, path: str) -> Callable[[ForwardInputs, _Asked], _Numbers]:
+        return self._chunked if path == "chunked" else self._plain
+
+    def _first(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
+        """The numbers by the way that the check decides for."""
+        if self.path != "plain":
+            numbers = self._chunked(inputs, asked)
+            if self._agreed(self._agrees(inputs, asked.temperature, numbers[0], "chunked")):
+                self.path = "chunked"
+                return numbers
         if not self._may_be_plain:
             raise TrainerError(
                 f"{type(self.model).__name__} needs its own forward for its logits, sequence by sequence, and weights "
@@ -93,10 +111,23 @@ class PolicyModule(nn.Module):
                 hint="train it with all weights on every rank (torch trainer: trainer.options.sharding none)",
             )
         self.path = "plain"
-        return self._plain(inputs, asked)
+        numbers = self._plain(inputs, asked)
+        if inputs.images and not self._agreed(self._agrees(inputs, asked.temperature, numbers[0], "plain")):
+            raise TrainerError(
+                f"{type(self.model).__name__} does not make of images that are encoded once what its own forward makes "
+                "of their pixels",
+                hint="train a model of another family; docs/vision.md names those that are tested",
+            )
+        return numbers
 
     def _chunked(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
-        output = self._call(backbone_of(self.model), inputs.input_ids_BT, inputs.position_ids_BT, routed=asked.routed)
+        output = self._call(
+            backbone_of(self.model),
+            inputs.input_ids_BT,
+            inputs.position_ids,
+            routed=asked.routed,
+            **(inputs.images.value.arguments if inputs.images else {}),
+        )
         computed = chunked_logprobs(
             output.last_hidden_state.flatten(0, 1).index_select(0, inputs.picked_N),
             inputs.targets_N,
@@ -112,7 +143,7 @@ class PolicyModule(nn.Module):
 
     def _plain(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
         def numbers(row: _Sequence) -> _Numbers:
-            output, logits_NV = self._plain_forward(row.ids_1T, row.columns_N, routed=asked.routed)
+            output, logits_NV = self._plain_forward(row, row.arguments, routed=asked.routed)
             computed = chunked_logprobs(
                 logits_NV,
                 row.targets_N,
@@ -141,26 +172,47 @@ class PolicyModule(nn.Module):
             )
         return self.router_loss.sums(output.router_logits, counted_BT.flatten())
 
-    def _plain_forward(self, ids_1T: Tensor, columns_N: Tensor, *, routed: bool = False) -> tuple[Any, Tensor]:
-        """The model's own output, and its logits [N, V] at some columns."""
-        position_ids_1T = torch.arange(ids_1T.shape[1], device=ids_1T.device)[None]
-        if "logits_to_keep" in _parameters(self.model):
-            output = self._call(self.model, ids_1T, position_ids_1T, routed=routed, logits_to_keep=columns_N)
-            return output, output.logits[0]
-        output = self._call(self.model, ids_1T, position_ids_1T, routed=routed)
-        return output, output.logits[0, columns_N]
+    def _plain_forward(
+        self, row: _Sequence, arguments: Mapping[str, Any], *, own_positions: bool = False, routed: bool = False
+    ) -> tuple[Any, Tensor]:
+        """The model's own output, and its logits [N, V] at the row's columns."""
+        keeps = "logits_to_keep" in _parameters(self.model)
+        output = self._call(
+            self.model,
+            row.ids_1T,
+            None if own_positions else row.position_ids,
+            routed=routed,
+            **({"logits_to_keep": row.columns_N} if keeps else {}),
+            **arguments,
+        )
+        return output, output.logits[0] if keeps else output.logits[0, row.columns_N]
+
+    def _pixel_arguments(self, row: _Sequence) -> dict[str, Any]:
+        """Of a forward that encodes the row's images itself."""
+        if row.pixels is None:
+            return {}
+        ids_1T = row.ids_1T
+        types = {"mm_token_type_ids": (ids_1T == self.model.config.image_token_id).int()}
+        pixels = {name: value.to(ids_1T.device) for name, value in row.pixels.tensors.items()}
+        return {**pixels, **(types if position_rows(self.model) > 1 else {})}
 
     @staticmethod
-    def _call(module: nn.Module, ids_BT: Tensor, position_ids_BT: Tensor, *, routed: bool, **more: Any) -> Any:
+    def _call(module: nn.Module, ids_BT: Tensor, position_ids: Tensor | None, *, routed: bool, **more: Any) -> Any:
         # Some families (Bloom, MPT) have no positions to be given; theirs follow from the order of the tokens.
-        positions = {"position_ids": position_ids_BT} if "position_ids" in _parameters(module) else {}
+        given = position_ids is not None and "position_ids" in _parameters(module)
+        positions = {"position_ids": position_ids} if given else {}
         return module(ids_BT, **positions, use_cache=False, **router_arguments(module, asked=routed), **more)
 
     @torch.no_grad()
-    def _agrees(self, inputs: ForwardInputs, temperature: float, computed: TokenLogprobs) -> bool:
-        """Whether the shortest sequence, unpadded through the model's own forward, has the same log-probabilities."""
+    def _agrees(self, inputs: ForwardInputs, temperature: float, computed: TokenLogprobs, path: str) -> bool:
+        """Whether the shortest sequence, unpadded through the model's own forward, has the same log-probabilities. One
+        with images is seen by that forward as if nothing was known of them: it encodes them, and counts positions."""
         sequence = min(_sequences(inputs), key=lambda sequence: sequence.ids_1T.shape[1]).cut(CHECKED_TOKENS)
-        _, logits_NV = self._plain_forward(sequence.ids_1T, sequence.columns_N)
+        if inputs.images and sequence.pixels is None:  # the tower runs in the forward of another rank
+            encode_images(self.model, inputs.images.value.pixels[:1])
+        _, logits_NV = self._plain_forward(
+            sequence, self._pixel_arguments(sequence), own_positions=sequence.pixels is not None
+        )
         plain_N = (logits_NV.float() / temperature).log_softmax(-1).gather(-1, sequence.targets_N[:, None])[:, 0]
         gap = (plain_N - computed.logprobs_N[sequence.indices_N]).abs().mean().item()
         name = type(self.model).__name__
@@ -168,12 +220,13 @@ class PolicyModule(nn.Module):
         # Weights that are not finite are the update's to report: no path is right about them.
         agrees = gap <= limit or not plain_N.isfinite().all()
         if agrees:
-            _log.info("%s: chunked log-probabilities, within %.1e nats of the plain forward", name, gap)
+            _log.info("%s: %s log-probabilities, within %.1e nats of the plain forward", name, path, gap)
         else:
             _log.warning(
-                "%s: chunked log-probabilities are %.3g nats from the model's own forward (at most %.3g was expected). "
+                "%s: %s log-probabilities are %.3g nats from the model's own forward (at most %.3g was expected). "
                 "Its logits are used instead: slower, and with the whole vocabulary for one sequence at a time",
                 name,
+                path,
                 gap,
                 limit,
             )
@@ -202,12 +255,24 @@ class _Sequence(NamedTuple):
     targets_N: Tensor
     indices_N: Tensor
     """Where these are among the N of the micro-batch."""
+    position_ids: Tensor
+    """[1, T], or [3, 1, T] for M-RoPE."""
+    arguments: Mapping[str, Any]
+    """Of its forward: its images, encoded."""
+    pixels: PixelInputs | None
+    """Its images, not encoded; None: it has none."""
 
     def cut(self, tokens: int) -> _Sequence:
         """Only the first so many tokens of the completion; a causal model gives them the same numbers."""
         columns_N = self.columns_N[:tokens]
         ids_1T = self.ids_1T[:, : int(columns_N[-1]) + 1]
-        return _Sequence(ids_1T, columns_N, self.targets_N[:tokens], self.indices_N[:tokens])
+        return self._replace(
+            ids_1T=ids_1T,
+            columns_N=columns_N,
+            targets_N=self.targets_N[:tokens],
+            indices_N=self.indices_N[:tokens],
+            position_ids=self.position_ids[..., : ids_1T.shape[1]],
+        )
 
 
 def _sequences(inputs: ForwardInputs) -> Iterator[_Sequence]:
@@ -216,7 +281,23 @@ def _sequences(inputs: ForwardInputs) -> Iterator[_Sequence]:
     for b, ids_T in enumerate(inputs.input_ids_BT):
         indices_N = (rows_N == b).nonzero()[:, 0]
         own_N = columns_N[indices_N]
-        yield _Sequence(ids_T[None, : int(own_N[-1]) + 1], own_N, inputs.targets_N[indices_N], indices_N)
+        length = int(own_N[-1]) + 1
+        images, place = _images_of(inputs, b)
+        yield _Sequence(
+            ids_1T=ids_T[None, :length],
+            columns_N=own_N,
+            targets_N=inputs.targets_N[indices_N],
+            indices_N=indices_N,
+            position_ids=inputs.position_ids[..., b : b + 1, :length],
+            arguments={} if images is None else images.features.arguments([place]),
+            pixels=None if images is None else images.pixels[place],
+        )
+
+
+def _images_of(inputs: ForwardInputs, row: int) -> tuple[RowImages | None, int]:
+    """Those of a micro-batch, and which of its prompts the row has; None where it has no image."""
+    images = inputs.images.value if inputs.images else None
+    return (None, 0) if images is None or not images.places else (images, images.places[row])
 
 
 def _parameters(module: nn.Module) -> frozenset[str]:

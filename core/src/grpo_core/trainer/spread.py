@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from grpo_core.objective.sums import MetricSums
 from grpo_core.trainer.microbatch import DUMMY, Row
+from grpo_core.trainer.rounds import Round
 
 __all__ = ["Spread"]
 
@@ -39,13 +40,26 @@ class Spread:
             for tensor in (*module.parameters(), *module.buffers()):
                 dist.broadcast(tensor.detach(), src=0)
 
-    def even(self, packs: Sequence[tuple[Row, ...]]) -> list[tuple[Row, ...]]:
-        """The micro-batches, with dummies behind them where another rank has more."""
+    def even(self, rounds: Sequence[Round]) -> list[Round]:
+        """The rounds, with dummies where another rank has more of them, or more micro-batches in one. What is text only
+        is the last round, as on every rank."""
         if self.world_size == 1:
-            return list(packs)
-        most = torch.tensor(len(packs), device=self.device)
+            return list(rounds)
+        visual = [each.packs for each in rounds if each.has_images]
+        text = [pack for each in rounds if not each.has_images for pack in each.packs]
+        (count,) = self._most([len(visual)])
+        visual += [()] * (count - len(visual))
+        *longest, texts = self._most([len(packs) for packs in (*visual, text)])
+        evened = [
+            Round(packs=_filled(packs, length), has_images=True) for packs, length in zip(visual, longest, strict=True)
+        ]
+        return [*evened, Round(packs=_filled(text, texts))] if texts else evened
+
+    def _most(self, counts: Sequence[int]) -> list[int]:
+        """The largest number of any rank for each."""
+        most = torch.tensor(counts, device=self.device)
         dist.all_reduce(most, op=dist.ReduceOp.MAX)
-        return [*packs, *[(DUMMY,)] * (int(most) - len(packs))]
+        return [int(count) for count in most.tolist()]
 
     def agrees(self, flag: bool) -> bool:
         """Whether it is true on every rank."""
@@ -79,6 +93,10 @@ class Spread:
             dist.all_reduce(flat)
             for gradient, part in zip(bucket, torch.split(flat, [g.numel() for g in bucket]), strict=True):
                 gradient.copy_(part.view_as(gradient))
+
+
+def _filled(packs: Sequence[tuple[Row, ...]], length: int) -> tuple[tuple[Row, ...], ...]:
+    return (*packs, *[(DUMMY,)] * (length - len(packs)))
 
 
 def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -21,6 +21,7 @@ from grpo_core.backends import BackendContext
 from grpo_core.training import (
     ADAPTER_FOLDER,
     DTYPES,
+    ImageReader,
     Packed,
     Passed,
     PolicyModule,
@@ -70,6 +71,7 @@ class DeepSpeedTrainer:
         self._tokenizer = load_tokenizer(context.model)
         self._deepspeed = prepare(self._device, context, fp16=options.fp16)
         self._policy = self._load(trained=True)
+        self._images = ImageReader.of(context.model, self._policy.model)
         self._gathered = Gathered(self._policy.model) if self._is_spread else None
         self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
         self._engine.train(False)
@@ -102,7 +104,7 @@ class DeepSpeedTrainer:
         policy: Any = self._engine
         try:
             with policy_or_reference(of, policy, self._reference, model=self._policy.model, beta=beta) as module:
-                return token_stats(module, batch, self._spread, budget_tokens=budget)
+                return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images)
         finally:
             self._engine.release()
             if self._reference is not None and self._is_spread:
@@ -140,11 +142,12 @@ class DeepSpeedTrainer:
             return backward_pass(
                 self._engine,
                 batch,
-                packed.packs,
+                packed.rounds,
                 self._objective,
                 self._spread,
                 backward=self._engine.backward,
                 routers=self._policy.router_loss,
+                images=self._images,
             )
         finally:
             self._engine.train(False)

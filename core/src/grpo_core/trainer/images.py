@@ -1,0 +1,171 @@
+"""Images in a trainer's passes: encoded once for a round of micro-batches, and used in every row of their groups.
+
+    groups of a round → pixels and positions → tower, once → features → micro-batches against leaves of them
+    → the last one against the features themselves, with the leaves' gradients: one backward through the tower
+
+The tower runs inside the policy's `forward`, so that what wraps the policy sees every use of its weights.
+
+Shapes: P tokens of a prompt, R rows of positions (3 for M-RoPE, else 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from grpo_core.backends import ModelSettings
+from grpo_core.model.image_features import ImageFeatures, position_rows, prompt_positions
+from grpo_core.model.vision import PixelInputs, Vision, load_vision
+from grpo_core.types import TrainGroup
+
+__all__ = ["ImageReader", "Opaque", "RoundImages", "RowImages"]
+
+Value = TypeVar("Value")
+
+
+class Opaque(Generic[Value]):
+    """Holds what goes into the policy and comes out of it and no wrapper is to look into. FSDP and DeepSpeed put hooks
+    on every tensor that they find there: gradients of features would begin collectives, on some ranks only, and be
+    scaled twice."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowImages:
+    """The images of a micro-batch's rows."""
+
+    features: ImageFeatures
+    """Of the prompts of the round."""
+    pixels: tuple[PixelInputs, ...]
+    """Of the same prompts."""
+    places: tuple[int, ...]
+    """[B] Which of these each row's prompt is. Empty: no row has an image, and another rank's have."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Of the forward of all rows."""
+        return self.features.arguments(self.places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundImages:
+    """The images of a round's prompts, and where the tokens of prompts stand."""
+
+    features: ImageFeatures | None
+    """None: no rank has an image in this round."""
+    pixels: tuple[PixelInputs, ...]
+    """Of the same prompts; of a blank image where only other ranks have some."""
+    positions: tuple[Tensor, ...]
+    """[R, P] int64 for each of them."""
+    places: Mapping[int, int]
+    """Group -> which of these prompts is its own; without groups that have no image."""
+    position_rows: int
+    """R."""
+    image_token_id: int
+    """What no completion may show the model: nothing stands behind it."""
+
+    def of_rows(self, groups: Sequence[int]) -> Opaque[RowImages] | None:
+        """Those of rows that belong to these groups; None in a round without images."""
+        if self.features is None:
+            return None
+        places = tuple(self.places[group] for group in groups if group in self.places)
+        return Opaque(RowImages(features=self.features, pixels=self.pixels, places=places))
+
+    def positions_of(self, group: int, prompt_tokens: int, length: int) -> Tensor:
+        """[R, length] Those of a row's tokens; a completion counts on behind the largest of its prompt's."""
+        if group not in self.places:
+            return torch.arange(length).expand(self.position_rows, -1)
+        prompt_RP = self.positions[self.places[group]]
+        following = torch.arange(length - prompt_tokens) + prompt_RP.max() + 1
+        return torch.cat([prompt_RP, following.expand(self.position_rows, -1)], dim=1)
+
+    def cut(self) -> RoundImages:
+        """The same cut off from the tower, with leaves that gather gradients where the tower or what follows it is
+        trained."""
+        if self.features is None or not any(tensor.requires_grad for tensor in self.features.tensors):
+            return self
+        leaves = self.features.leaves()
+        for leaf in leaves.tensors:
+            leaf.grad_dtype = torch.float32
+        return replace(self, features=leaves)
+
+    def joined(self, loss: Tensor, before: RoundImages) -> Tensor:
+        """The same loss; its backward pass also hands the gradients that leaves of `before` have gathered to the tower.
+
+        They are handed over as they are: whatever the loss is multiplied by, theirs was too. Every feature gets one, be
+        it 0, so that the backward pass through the tower is the same on all ranks."""
+        if self.features is None:
+            return loss
+        pairs = zip(self.features.tensors, (before.features or self.features).tensors, strict=True)
+        trained = [(tensor, leaf) for tensor, leaf in pairs if tensor.requires_grad]
+        if not trained:
+            return loss
+        gradients = [
+            torch.zeros_like(tensor) if leaf is tensor or leaf.grad is None else leaf.grad.to(tensor.dtype)
+            for tensor, leaf in trained
+        ]
+        handed: Tensor = _HandOver.apply(gradients, loss, *(tensor for tensor, _ in trained))  # type: ignore[no-untyped-call]
+        return handed
+
+
+class ImageReader:
+    """How the images of prompts become what a policy is given."""
+
+    def __init__(self, vision: Vision, model: Any) -> None:
+        """`model` is the policy's; only its config and its way to count positions are used."""
+        self._vision, self._model = vision, model
+
+    @classmethod
+    def of(cls, settings: ModelSettings, model: Any) -> ImageReader | None:
+        """That of the model with these settings; None: it reads text only."""
+        vision = load_vision(settings)
+        return None if vision is None else cls(vision, model)
+
+    def save(self, directory: Path) -> None:
+        """Write the processor's files beside an exported model."""
+        self._vision.save(directory)
+
+    def visual_tokens(self, group: TrainGroup) -> int:
+        """Of a group's images, each once."""
+        return group.prompt_ids.count(self._vision.image_token_id)
+
+    def encode(self, policy: Callable[..., Any], groups: Mapping[int, TrainGroup], *, has_images: bool) -> RoundImages:
+        """Run the tower once, for the groups of a round, which all have images; a rank that has none, where another one
+        `has_images`, runs it on a blank one."""
+        pixels = [self._vision.process(group.images) for group in groups.values()]
+        positions = [
+            prompt_positions(self._model, group.prompt_ids, inputs)
+            for group, inputs in zip(groups.values(), pixels, strict=True)
+        ]
+        if has_images and not pixels:
+            pixels = [self._vision.blank()]
+        return RoundImages(
+            features=policy(Opaque(tuple(pixels))).value if has_images else None,
+            pixels=tuple(pixels),
+            positions=tuple(positions),
+            places={group: place for place, group in enumerate(groups)},
+            position_rows=position_rows(self._model),
+            image_token_id=self._vision.image_token_id,
+        )
+
+
+class _HandOver(torch.autograd.Function):
+    """The loss as it is; in the backward pass features get gradients that are known already."""
+
+    @staticmethod
+    def forward(ctx: Any, gradients: Sequence[Tensor], loss: Tensor, *features: Tensor) -> Tensor:
+        ctx.gradients = gradients
+        return loss.view_as(loss)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        return (None, gradient, *ctx.gradients)
