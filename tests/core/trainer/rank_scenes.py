@@ -14,9 +14,13 @@ from grpo_core.ranks.ranks import Ranks
 from grpo_core.trainer.backend import TorchTrainer
 from grpo_core.types import TrainBatch
 from tests.core.trainer.batches import UNTOUCHED, make_batch, make_routed_folder, make_trainer, with_numbers
+from tests.core.trainer.vl_batches import PICTURES, make_vl_batch
 from tests.tiny_models import make_model_folder
+from tests.vl_models import make_vl_folder
 
 PRESETS = ("grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "gspo")
+IMAGES = "images"
+"""The folder of the model that reads them."""
 SHARED_OUT = ("groups", "one has none", "a group is split")
 
 
@@ -31,6 +35,8 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     routed: bool = False
     """Whether the model is a mixture of experts whose routers have a loss of their own."""
+    has_images: bool = False
+    """Whether prompts have images, and the model reads them."""
 
     @property
     def file(self) -> str:
@@ -49,24 +55,35 @@ def cases(sharding: str) -> Iterator[Case]:
     small = {"micro_batch_tokens": 40, "gradient_checkpointing": True}
     yield Case(name="small micro-batches", shared="groups", trainer=small, options=options)
     yield Case(name="routers", shared="one has none", trainer=small, options=options, routed=True)
+    yield Case(name="images", shared="groups", objective=extra, options=options, has_images=True)
+    one = "one has text alone"
+    yield Case(name=f"images, {one}", shared=one, options=options, has_images=True)
+    yield Case(name=f"images cut small, {one}", shared=one, trainer=small, options=options, has_images=True)
+    yield Case(name="images of a split group", shared="a group is split", options=options, has_images=True)
     lora = {"lora": {"rank": 4}}
     yield Case(name="LoRA", shared="a group is split", objective=extra, trainer=lora, options=options)
 
 
 def make_models(folder: Path) -> Path:
-    """The model of most cases; beside it the one of those that are routed."""
+    """The model of most cases; beside it that of those that are routed, and that of those with images."""
+    make_vl_folder("qwen3_vl", folder / IMAGES)
     make_routed_folder(folder / "routed")
     return make_model_folder(folder / "model")
 
 
 def model_of(case: Case, model: Path) -> Path:
     """The folder of a case's model."""
+    if case.has_images:
+        return model.parent / IMAGES
     return model.parent / "routed" if case.routed else model
 
 
-def recorded(case: Case) -> TrainBatch:
+def recorded(case: Case, model: Path) -> TrainBatch:
     """Prompts and completions of mixed lengths; one group without a signal."""
     groups = 1 if case.shared == "a group is split" else 3
+    if case.has_images:
+        pictures = PICTURES[:1] if groups == 1 else PICTURES
+        return make_vl_batch(model_of(case, model), pictures, members=5, seed=3, temperature=0.9)
     return make_batch(groups=groups, members=5, seed=3, signal_free=(1,), temperature=0.9)
 
 
@@ -76,6 +93,8 @@ def share_of(batch: TrainBatch, shared: str, rank: int, world_size: int) -> Trai
         return batch
     if shared == "groups":
         groups = batch.groups[rank::world_size]
+    elif shared == "one has text alone":
+        groups = tuple(group for group in batch.groups if bool(group.images) == (rank == 0))
     elif shared == "one has none":
         groups = batch.groups if rank == 0 else ()
     else:
@@ -90,7 +109,7 @@ def run_case(case: Case, model: Path, scratch: Path, place: Mapping[str, int]) -
     trainer = make_trainer(
         model_of(case, model), objective=case.objective, options=case.options, place=place, **settings
     )
-    batch = share_of(recorded(case), case.shared, place["rank"], place["world_size"])
+    batch = share_of(recorded(case, model), case.shared, place["rank"], place["world_size"])
     stats = trainer.logprobs(batch, "policy")
     batch = with_numbers(batch, stats, "old_logprobs", "sampling_logprobs")
     if "beta" in case.objective:
@@ -127,14 +146,20 @@ def restores(ranks: Ranks, model: str, scratch: str, sharding: str) -> None:
     """An update, saved; two trainers go on from there, one of them restored into other weights; they stay equal."""
     folder = Path(scratch) / f"{sharding}-{ranks.world_size}"
     place = {"rank": ranks.rank, "world_size": ranks.world_size}
-    batch = share_of(make_batch(groups=3, members=5, seed=3), "groups", ranks.rank, ranks.world_size)
+    has_images = Path(model).name == IMAGES
+
+    def share(seed: int) -> TrainBatch:
+        made = make_vl_batch(Path(model), seed=seed) if has_images else make_batch(groups=3, members=5, seed=seed)
+        return share_of(made, "one has text alone" if has_images else "groups", ranks.rank, ranks.world_size)
+
+    batch = share(3)
     settings = {"precision": "bf16", "schedule": "cosine"}
     through = make_trainer(Path(model), options={"sharding": sharding}, place=place, **settings)
     through.update(batch)
     save(through, folder / "saved", place)
     ranks.gather(None)
     resumed = make_trainer(Path(model), options={"sharding": sharding}, place=place, **settings)
-    resumed.update(share_of(make_batch(groups=3, seed=8), "groups", ranks.rank, ranks.world_size))
+    resumed.update(share(8))
     resumed.restore(folder / "saved")
     assert through.update(batch) == resumed.update(batch)
     save(through, folder / "through", place)

@@ -12,12 +12,12 @@ from safetensors.torch import load_file
 
 from grpo_core.trainer.spread import Spread
 from tests.core.trainer.batches import assert_same_gradients
-from tests.core.trainer.rank_scenes import cases, make_models, moments, run_case
+from tests.core.trainer.rank_scenes import IMAGES, cases, make_models, moments, run_case
 from tests.ranks import run_ranks
 
 SCENES = "tests.core.trainer.rank_scenes"
 ALONE = {"rank": 0, "world_size": 1}
-OWN = ("trainer/micro_batches", "trainer/padding_share")
+OWN = ("trainer/micro_batches", "trainer/padding_share", "trainer/visual_tokens", "trainer/tower_calls")
 """Metrics that are about how an update was computed."""
 NAMES = [case.name for case in cases("none")]
 
@@ -86,9 +86,12 @@ def test_two_ranks_with_shards_make_the_update_of_one(name: str, alone: Path, sh
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["model", IMAGES])
 @pytest.mark.parametrize("sharding", ["none", "full"])
-def test_a_trainer_restored_on_two_ranks_goes_on_bit_by_bit(folder: Path, tmp_path: Path, sharding: str) -> None:
-    run_ranks(2, f"{SCENES}:restores", folder, tmp_path, sharding)
+def test_a_trainer_restored_on_two_ranks_goes_on_bit_by_bit(
+    folder: Path, tmp_path: Path, sharding: str, model: str
+) -> None:
+    run_ranks(2, f"{SCENES}:restores", folder.parent / model, tmp_path, sharding)
     out = tmp_path / f"{sharding}-2"
     for file in (WEIGHTS, "optimizer.safetensors"):
         one, other = load_file(out / "through" / file), load_file(out / "resumed" / file)
