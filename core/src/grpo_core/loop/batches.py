@@ -5,7 +5,7 @@ Denominators are those of a whole update over all ranks, and a threshold is one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grpo_core.advantage.estimate import estimate
@@ -14,13 +14,23 @@ from grpo_core.loop.exchange import move
 from grpo_core.loop.facts import Facts, Known
 from grpo_core.loop.guards import check_sampler_gap
 from grpo_core.loop.parts import Parts
+from grpo_core.loop.placeholders import without_placeholders
 from grpo_core.loop.rollout import sampling_params
 from grpo_core.loop.shares import Piece, balance
 from grpo_core.objective.entropy import counted_entropies, top_entropy_masks, top_entropy_threshold
 from grpo_core.objective.kl import KlEstimator, kl_penalty
 from grpo_core.objective.loss import acts_without_advantage
 from grpo_core.recipe.schema import Recipe
-from grpo_core.types import LogprobSpace, RolloutGroup, ScoredGroup, TokenStats, TrainBatch, TrainGroup, TrainMember
+from grpo_core.types import (
+    Completion,
+    LogprobSpace,
+    RolloutGroup,
+    ScoredGroup,
+    TokenStats,
+    TrainBatch,
+    TrainGroup,
+    TrainMember,
+)
 
 __all__ = [
     "Share",
@@ -35,6 +45,8 @@ __all__ = [
 
 _UPDATE_COST = 3
 """Of a token in an update, forward and backward, where a pass for its log-probability costs 1."""
+_PATCHES = 4
+"""What a vision tower sees for a visual token, in Qwen's models; counted as tokens, as layers are of like size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +62,15 @@ class Share:
 def take_share(parts: Parts, known: Known, scored: Mapping[Piece, ScoredGroup], *, step: int) -> Share:
     """This rank's share of the step, balanced by tokens, advantages still 0.
 
-    Members without a total, and truncated ones where these are masked, are out of the loss; they keep their place so
-    that every later list lines up.
+    Members without a total, truncated ones where these are masked, and those with a token that stands for an image are
+    out of the loss; they keep their place so that every later list lines up.
     """
     recipe = parts.plan.recipe
     groups = {
         piece: train_group(
-            one.group, _in_loss(recipe, known.groups[piece.place])[piece.first : piece.first + piece.count]
+            one.group,
+            _in_loss(recipe, known.groups[piece.place])[piece.first : piece.first + piece.count],
+            parts.prepared.reserved_ids,
         )
         for piece, one in scored.items()
     }
@@ -80,27 +94,33 @@ def batch_of(recipe: Recipe, groups: Sequence[TrainGroup], space: LogprobSpace, 
     )
 
 
-def train_group(group: RolloutGroup, in_loss: Iterable[bool]) -> TrainGroup:
-    """The group as the trainer gets it, advantages still 0; `in_loss` says it of each completion."""
+def train_group(group: RolloutGroup, in_loss: Iterable[bool], reserved_ids: Collection[int]) -> TrainGroup:
+    """The group as the trainer gets it, advantages still 0; `in_loss` says it of each completion. One that has a token
+    which stands for an image, of `reserved_ids`, ends before it."""
     return TrainGroup(
         prompt_ids=group.request.prompt_ids,
         images=group.sample.images,
         members=tuple(
-            TrainMember(
-                token_ids=completion.token_ids,
-                advantage=0.0,
-                sampling_logprobs=completion.sampling_logprobs,
-                in_loss=flag,
-            )
+            _member(completion, flag, without_placeholders(completion, reserved_ids))
             for completion, flag in zip(group.completions, in_loss, strict=True)
         ),
+    )
+
+
+def _member(completion: Completion, in_loss: bool, tokens: int) -> TrainMember:
+    return TrainMember(
+        token_ids=completion.token_ids[:tokens],
+        advantage=0.0,
+        sampling_logprobs=completion.sampling_logprobs[:tokens],
+        in_loss=in_loss,
     )
 
 
 def _in_loss(recipe: Recipe, facts: Facts) -> list[bool]:
     masked = recipe.objective.mask_truncated
     return [
-        total is not None and not (masked and cut) for total, cut in zip(facts.totals, facts.truncated, strict=True)
+        total is not None and not unreadable and not (masked and cut)
+        for total, cut, unreadable in zip(facts.totals, facts.truncated, facts.unreadable, strict=True)
     ]
 
 
@@ -118,14 +138,16 @@ def _trained_space(recipe: Recipe, space: LogprobSpace) -> LogprobSpace:
 
 
 def _costs(recipe: Recipe, known: Known) -> list[list[int]]:
-    """[groups][G] Tokens to forward for a completion, weighted by what is done with them."""
+    """[groups][G] Tokens to forward for a completion, weighted by what is done with them; its part of the group's
+    images, which the tower sees once, is as many as they have patches."""
     objective, passes = recipe.objective, recipe.objective.beta > 0
     # A KL penalty changes totals later, and with them who has an advantage.
     all_train = acts_without_advantage(objective) or _penalises(recipe)
     advantages = estimate([facts.totals for facts in known.groups], recipe.advantage).advantages
     return [
         [
-            (facts.prompt_tokens + length) * (passes + _UPDATE_COST * (flag and (all_train or advantage != 0.0)))
+            (facts.prompt_tokens + length + _PATCHES * facts.visual_tokens // len(row))
+            * (passes + _UPDATE_COST * (flag and (all_train or advantage != 0.0)))
             for length, flag, advantage in zip(facts.lengths, _in_loss(recipe, facts), row, strict=True)
         ]
         for facts, row in zip(known.groups, advantages, strict=True)

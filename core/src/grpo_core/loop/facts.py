@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grpo_core.errors import RolloutError
+from grpo_core.loop.placeholders import has_placeholder
 from grpo_core.loop.shares import Piece, Shares
 from grpo_core.ranks.ranks import Ranks
 from grpo_core.types import LogprobSpace, Outcome, ScoredGroup
@@ -33,6 +34,10 @@ class Facts:
     """[G] Tokens of the completions."""
     truncated: tuple[bool, ...]
     """[G] Whether the limit cut it off."""
+    unreadable: tuple[bool, ...]
+    """[G] Whether it has a token that stands for an image, so that it cannot be trained on."""
+    visual_tokens: int
+    """Of the prompt's tokens, those of its images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +52,14 @@ class Known:
     """Of the engine's log-probabilities."""
 
 
-def learn(ranks: Ranks, scored: Mapping[Piece, ScoredGroup]) -> Known:
-    """Tell everyone about this rank's completions, and hear about everyone's."""
+def learn(ranks: Ranks, scored: Mapping[Piece, ScoredGroup], reserved_ids: frozenset[int] = frozenset()) -> Known:
+    """Tell everyone about this rank's completions, and hear about everyone's. `reserved_ids` are the tokens that stand
+    for images."""
     told = ranks.gather(
-        ({piece: _facts(one) for piece, one in scored.items()}, {one.group.logprob_space for one in scored.values()})
+        (
+            {piece: _facts(one, reserved_ids) for piece, one in scored.items()},
+            {one.group.logprob_space for one in scored.values()},
+        )
     )
     facts = {piece: one for pieces, _ in told for piece, one in pieces.items()}
     places = sorted({piece.place for piece in facts})
@@ -69,7 +78,7 @@ def one_space(told: Iterable[set[LogprobSpace]]) -> LogprobSpace:
     return spaces.pop()
 
 
-def _facts(one: ScoredGroup) -> Facts:
+def _facts(one: ScoredGroup, reserved_ids: frozenset[int]) -> Facts:
     return Facts(
         sample_id=one.sample_id,
         outcomes=dict(one.outcomes),
@@ -77,6 +86,8 @@ def _facts(one: ScoredGroup) -> Facts:
         prompt_tokens=len(one.group.request.prompt_ids),
         lengths=tuple(len(completion.token_ids) for completion in one.group.completions),
         truncated=tuple(completion.truncated for completion in one.group.completions),
+        unreadable=tuple(has_placeholder(completion, reserved_ids) for completion in one.group.completions),
+        visual_tokens=sum(token in reserved_ids for token in one.group.request.prompt_ids),
     )
 
 
@@ -90,4 +101,6 @@ def _joined(parts: Sequence[Facts]) -> Facts:
         prompt_tokens=first.prompt_tokens,
         lengths=tuple(length for part in parts for length in part.lengths),
         truncated=tuple(cut for part in parts for cut in part.truncated),
+        unreadable=tuple(flag for part in parts for flag in part.unreadable),
+        visual_tokens=first.visual_tokens,
     )

@@ -42,7 +42,8 @@ def compare(parts: Parts, groups: Sequence[RolloutGroup], *, step: int) -> dict[
     ranks together. Raises `RolloutError` where more than `rollout.max_gap_nats` is between the two."""
     recipe = parts.plan.recipe
     space = one_space(parts.ranks.gather({group.logprob_space for group in groups}))
-    compared = [train_group(group, [False] * len(group.completions)) for group in groups]
+    reserved_ids = parts.prepared.reserved_ids
+    compared = [train_group(group, [False] * len(group.completions), reserved_ids) for group in groups]
     batch = batch_of(recipe, compared, space, step=step)
     stats = parts.trainer.logprobs(batch, "policy")
     mean, largest = check_sampler_gap(batch, stats, recipe.rollout.max_gap_nats, parts.ranks)

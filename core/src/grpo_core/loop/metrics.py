@@ -9,12 +9,15 @@ import statistics
 from collections.abc import Sequence
 
 from grpo_core.data.samples import DATASET_COLUMN
+from grpo_core.loop.placeholders import has_placeholder
 from grpo_core.loop.timing import Clock
 from grpo_core.types import ScoredGroup, UpdateReport
 
-__all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "staleness", "throughput"]
+__all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "placeholder_metrics", "staleness", "throughput"]
 
-_SUMMED = frozenset({"trainer/tokens", "trainer/micro_batches", "trainer/skipped_sequences"})
+_SUMMED = frozenset(
+    f"trainer/{name}" for name in ("tokens", "micro_batches", "skipped_sequences", "visual_tokens", "tower_calls")
+)
 
 
 def dataset_metrics(names: Sequence[str], scored: Sequence[ScoredGroup]) -> dict[str, float | None]:
@@ -43,6 +46,14 @@ def completion_metrics(scored: Sequence[ScoredGroup]) -> dict[str, float]:
     if finished:
         values["completions/finished_length_mean"] = statistics.fmean(finished)
     return values
+
+
+def placeholder_metrics(scored: Sequence[ScoredGroup], reserved_ids: frozenset[int]) -> dict[str, float]:
+    """Of a model that reads images: completions that hold a token which stands for one."""
+    if not reserved_ids:
+        return {}
+    completions = [completion for one in scored for completion in one.group.completions]
+    return {"completions/placeholders": float(sum(has_placeholder(each, reserved_ids) for each in completions))}
 
 
 def staleness(scored: Sequence[ScoredGroup], version: int) -> dict[str, float]:

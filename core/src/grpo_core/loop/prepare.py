@@ -56,6 +56,8 @@ class Prepared:
     model's files do not agree about."""
     warnings: tuple[str, ...]
     """What is allowed and probably not meant."""
+    reserved_ids: frozenset[int] = frozenset()
+    """Tokens that stand for images and that no completion may have; none where the model reads text only."""
 
     @property
     def train(self) -> tuple[Prompt, ...]:
@@ -78,7 +80,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     unjudged = screen(rewards, data)
     require_weights(recipe.model)
     limit, vocabulary = prompt_limit(plan), vocabulary_size(recipe.model)
-    tokenizer = load_tokenizer(recipe.model)
+    tokenizer, vision = load_tokenizer(recipe.model), load_vision(recipe.model)
     render = partial(
         render_prompts,
         tokenizer=tokenizer,
@@ -86,7 +88,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         over_long=recipe.dataset.over_long,
         template_options=recipe.model.chat_template_options,
         vocabulary=vocabulary,
-        vision=load_vision(recipe.model),
+        vision=vision,
     )
 
     def render_some(samples: Sequence[Sample]) -> Sequence[Prompt]:
@@ -125,6 +127,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
             *filter(None, [end_note(tokenizer, recipe.model)]),
         ),
         warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *of_ends])),
+        reserved_ids=frozenset() if vision is None else vision.reserved_ids,
     )
 
 

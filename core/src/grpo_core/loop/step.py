@@ -51,7 +51,7 @@ def run_step(parts: Parts, *, step: int, total_steps: int, version: int, check_g
     requests = asked.requests
     mine = score(parts, requests, asked.mine, groups, moment_of(parts, step, total_steps), clock)
     with clock("gather"):
-        known = learn(parts.ranks, mine)
+        known = learn(parts.ranks, mine, parts.prepared.reserved_ids)
         parts.scorer.failures.look(known.groups, samples=[request.sample for request in requests], step=step)
         scored = bring_together(parts, requests, mine)
         share = batches.take_share(parts, known, mine, step=step)
@@ -131,6 +131,7 @@ def make_report(
         "groups/no_signal_share": sum(estimated.no_signal) / len(estimated.no_signal),
         **metrics.dataset_metrics([each.name for each in parts.plan.datasets if each.name], scored),
         **metrics.completion_metrics(scored),
+        **metrics.placeholder_metrics(scored, parts.prepared.reserved_ids),
         **metrics.merge_updates(updates),
         **clock.metrics(),
         **metrics.throughput(scored, updates, clock),

@@ -70,8 +70,6 @@ class RoundImages:
     """Group -> which of these prompts is its own; without groups that have no image."""
     position_rows: int
     """R."""
-    image_token_id: int
-    """What no completion may show the model: nothing stands behind it."""
 
     def of_rows(self, groups: Sequence[int]) -> Opaque[RowImages] | None:
         """Those of rows that belong to these groups; None in a round without images."""
@@ -154,7 +152,6 @@ class ImageReader:
             positions=tuple(positions),
             places={group: place for place, group in enumerate(groups)},
             position_rows=position_rows(self._model),
-            image_token_id=self._vision.image_token_id,
         )
 
 

@@ -197,7 +197,7 @@ def collate(rows: Sequence[Row], device: torch.device, images: RoundImages | Non
 
 
 def _forward_inputs(rows: Sequence[Row], device: torch.device, images: RoundImages | None) -> ForwardInputs:
-    input_ids_BT = _padded([torch.tensor(row.prompt_ids + _shown(row.member.token_ids[:-1], images)) for row in rows])
+    input_ids_BT = _padded([torch.tensor(row.prompt_ids + row.member.token_ids[:-1]) for row in rows])
     T = input_ids_BT.shape[1]
     first = [b * T + len(row.prompt_ids) - 1 for b, row in enumerate(rows)]
     picked = [torch.arange(start, start + len(row.member.token_ids)) for start, row in zip(first, rows, strict=True)]
@@ -212,14 +212,6 @@ def _forward_inputs(rows: Sequence[Row], device: torch.device, images: RoundImag
         ).to(device),
         images=None if images is None else images.of_rows([row.group for row in rows]),
     )
-
-
-def _shown(token_ids: tuple[int, ...], images: RoundImages | None) -> tuple[int, ...]:
-    """A completion's tokens as the model is given them: one that stands for an image would ask for features that
-    are not there. What follows it in the completion means nothing, and is not in the loss."""
-    if images is None or images.image_token_id not in token_ids:
-        return token_ids
-    return tuple(0 if token == images.image_token_id else token for token in token_ids)
 
 
 def _position_ids(rows: Sequence[Row], T: int, images: RoundImages | None) -> Tensor:
