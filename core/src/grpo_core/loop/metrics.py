@@ -16,7 +16,13 @@ from grpo_core.types import ScoredGroup, UpdateReport
 __all__ = ["completion_metrics", "dataset_metrics", "merge_updates", "placeholder_metrics", "staleness", "throughput"]
 
 _SUMMED = frozenset(
-    f"trainer/{name}" for name in ("tokens", "micro_batches", "skipped_sequences", "visual_tokens", "tower_calls")
+    {
+        "trainer/tokens",
+        "trainer/micro_batches",
+        "trainer/skipped_sequences",
+        "trainer/visual_tokens",
+        "trainer/tower_calls",
+    }
 )
 
 
