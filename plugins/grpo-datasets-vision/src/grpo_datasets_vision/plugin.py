@@ -15,6 +15,7 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
         summary="ClevrCount: how many objects does the image show? The question is extended by how to answer",
         target="grpo_datasets_vision.prompt:make_clevr_count",
         options="grpo_datasets_vision.options:ClevrCountOptions",
+        source="grpo_datasets_vision.scenes.source:rows",
         hub_ids=("leonardPKU/clevr_cogen_a_train", "AI-ModelScope/clevr_cogen_a_train"),
     )
     yield DatasetSpec(
