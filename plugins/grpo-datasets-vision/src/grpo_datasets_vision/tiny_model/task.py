@@ -1,0 +1,22 @@
+"""What the tiny model is made for, and what the recipe `clevr-count-tiny` trains it on."""
+
+from __future__ import annotations
+
+from random import Random
+
+from grpo_datasets_vision.options import ClevrCountOptions
+
+__all__ = ["TASK", "answer_text", "careless"]
+
+TASK = ClevrCountOptions(instruction="", pixels=112, min_count=3, max_count=10)
+"""An answer has one token more where it is 10; so has its format."""
+
+
+def answer_text(count: int) -> str:
+    """An answer as the tiny model writes it."""
+    return f"<think></think><answer>{count}</answer>"
+
+
+def careless(count: int, random: Random) -> int:
+    """What a careless counter says: it is right one time in four, and else overlooks one or two objects."""
+    return max(TASK.min_count, count - random.choice((0, 1, 1, 2)))
