@@ -26,12 +26,13 @@ def render(solids: Sequence[Solid], *, pixels: int, shade: int = 0) -> Image.Ima
     radii = [max(2, round(solid.radius * side)) for solid in solids]
     for solid, radius in zip(solids, radii, strict=True):
         mask = shadow(radius)
-        left = round(solid.x * side - mask.width / 2 + 0.35 * radius)
-        picture.paste(_SHADOW_COLOUR, (left, round(solid.y * side - mask.height / 2 - 0.25 * radius)), mask)
+        across = solid.x * side - mask.width / 2 + 0.35 * radius
+        down = solid.y * side - mask.height / 2 - 0.25 * radius
+        picture.paste(_SHADOW_COLOUR, (round(across), round(down)), mask)
     for solid, radius in zip(solids, radii, strict=True):
         drawn = sprite(solid.kind, radius, solid.turn if solid.kind.shape == "cube" else 0)
-        left, upper = solid.x * side - drawn.width / 2, solid.y * side - drawn.height + FOOT * radius
-        picture.paste(drawn, (round(left), round(upper)), drawn)
+        across, down = solid.x * side - drawn.width / 2, solid.y * side - drawn.height + FOOT * radius
+        picture.paste(drawn, (round(across), round(down)), drawn)
     return picture.resize((pixels, pixels), Image.Resampling.LANCZOS)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from grpo_datasets_vision.scenes.solid import COLOURS, Kind
 
 __all__ = ["FOOT", "shadow", "sprite"]
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[np.floating[Any]]
 
 FOOT = 0.45
 """How far above the lower edge of its picture a solid stands, in radii."""

@@ -6,10 +6,14 @@ from random import Random
 
 from grpo_datasets_vision.options import ClevrCountOptions
 
-__all__ = ["TASK", "answer_text", "careless"]
+__all__ = ["TASK", "answer_text", "careless", "prompt_text"]
 
-TASK = ClevrCountOptions(instruction="", pixels=112, min_count=3, max_count=10)
-"""An answer has one token more where it is 10; so has its format."""
+TASK = ClevrCountOptions(instruction="<think></think><answer></answer>", pixels=112, min_count=3, max_count=10)
+
+
+def prompt_text(question: str) -> str:
+    """A question as the dataset asks it."""
+    return f"{question} {TASK.instruction}"
 
 
 def answer_text(count: int) -> str:

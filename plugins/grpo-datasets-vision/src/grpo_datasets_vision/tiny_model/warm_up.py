@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2VLForConditionalGeneratio
 
 from grpo_datasets_vision.scenes.source import scenes
 from grpo_datasets_vision.tiny_model.model import PROCESSOR_FILES
-from grpo_datasets_vision.tiny_model.task import TASK, answer_text, careless
+from grpo_datasets_vision.tiny_model.task import TASK, answer_text, careless, prompt_text
 
 __all__ = ["WarmUp", "warm_up"]
 
@@ -65,7 +65,9 @@ def warm_up(
         drawn = random.choices(pool, k=settings.batch)
         pictures = [_varied(picture, random) for picture, _ in drawn]
         answers = [answer_text(careless(problem.answer, random)) for _, problem in drawn]
-        loss = _loss(model, tokenizer, images(images=pictures, return_tensors="pt"), drawn[0][1].question, answers)
+        loss = _loss(
+            model, tokenizer, images(images=pictures, return_tensors="pt"), prompt_text(drawn[0][1].question), answers
+        )
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -97,24 +99,24 @@ def _loss(
     model: Qwen2VLForConditionalGeneration,
     tokenizer: PreTrainedTokenizerFast,
     pixels: Any,
-    question: str,
+    prompt: str,
     answers: list[str],
 ) -> Tensor:
     """Mean cross entropy of the answers' tokens."""
-    turns = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": question}]}]
+    turns = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": prompt}]}]
     text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-    merged = model.config.vision_config.spatial_merge_size ** 2
+    merged = model.config.vision_config.spatial_merge_size**2
     visual = int(pixels["image_grid_thw"][0].prod()) // merged
     image = tokenizer.convert_ids_to_tokens(model.config.image_token_id)
-    prompt = tokenizer(text.replace(image, image * visual))["input_ids"]
+    asked = tokenizer(text.replace(image, image * visual))["input_ids"]
     said = [tokenizer(answer + str(tokenizer.eos_token))["input_ids"] for answer in answers]
-    length = len(prompt) + max(map(len, said))
+    length = len(asked) + max(map(len, said))
     tokens_BT = torch.full((len(said), length), int(tokenizer.pad_token_id))
     targets_BT = torch.full((len(said), length), _IGNORED)
     for row, answer in enumerate(said):
-        end = len(prompt) + len(answer)
-        tokens_BT[row, :end] = torch.tensor(prompt + answer)
-        targets_BT[row, len(prompt) : end] = torch.tensor(answer)
+        end = len(asked) + len(answer)
+        tokens_BT[row, :end] = torch.tensor(asked + answer)
+        targets_BT[row, len(asked) : end] = torch.tensor(answer)
     # Padding is on the right, where no token looks, and its targets are ignored.
     logits_BTV = model(
         input_ids=tokens_BT[:, :-1],
