@@ -22,6 +22,16 @@ def grpo_reward_functions() -> Iterable[RewardSpec]:
         aliases=("math", "math_accuracy", "accuracy"),
     )
     yield RewardSpec(
+        name="multimodal_accuracy",
+        summary="1.0 when the answer equals the reference in `solution` mathematically, or else in words, else 0.0",
+        target="grpo_rewards_math.accuracy.multimodal:multimodal_accuracy",
+        pure=True,
+        budget_s=5.0,
+        runs_in="worker",
+        verifies=True,
+        aliases=("external_r1v_acc", "multimodal_accuracy_reward"),
+    )
+    yield RewardSpec(
         name="cosine",
         summary="math_reward scaled by length: short right answers earn more, short wrong ones cost more",
         target="grpo_rewards_math.cosine:make",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from numbers import Integral, Rational, Real
 
-__all__ = ["answer_in", "opens_thought", "reference_in"]
+__all__ = ["answer_in", "opens_thought", "reference_in", "spoken_in"]
 
 _BOX = re.compile(r"\\f?boxed\s*|\\fbox\s*")
 _THOUGHT, _THOUGHT_END = (re.compile(rf"<{slash}think(?:ing)?>", re.IGNORECASE) for slash in ("", "/"))
@@ -25,7 +25,7 @@ def answer_in(completion: str, *, thought_open: bool = False) -> str | None:
     `thought_open` says that the prompt ended with `<think>`. A thought that never ends holds no answer. Where an
     answer block has a box in it, the box is the answer.
     """
-    spoken = _spoken(completion, thought_open)
+    spoken = spoken_in(completion, thought_open=thought_open)
     if spoken is None:
         return None
     block = _last_block(spoken)
@@ -76,7 +76,8 @@ def last_box(text: str) -> str | None:
     return None if outermost is None else _unboxed(outermost)
 
 
-def _spoken(completion: str, thought_open: bool) -> str | None:
+def spoken_in(completion: str, *, thought_open: bool = False) -> str | None:
+    """What is said after the thinking; None where this never ends."""
     begin = max((match.end() for match in _THOUGHT_END.finditer(completion)), default=0)
     if thought_open and not begin:
         return None

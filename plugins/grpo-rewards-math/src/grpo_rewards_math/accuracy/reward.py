@@ -17,7 +17,7 @@ from grpo_rewards_math.accuracy.read import read, read_sentence
 from grpo_rewards_math.accuracy.spelling import canonical
 from grpo_rewards_math.accuracy.values import Relation, Value, Words, expressions
 
-__all__ = ["judge", "math_reward"]
+__all__ = ["agrees", "judge", "math_reward"]
 
 _LOG = logging.getLogger("grpo_rewards_math")
 _MAX_ANSWER_CHARACTERS = 2_000
@@ -57,6 +57,11 @@ def judge(completion: str, solution: object, *, thought_open: bool = False) -> f
         return None
     answer = answer_in(completion, thought_open=thought_open)
     return float(answer is not None and _is_right(answer, stated))
+
+
+def agrees(answer: str, stated: str) -> bool:
+    """Whether an answer states what a reference states, by mathematics; False where either cannot be read so."""
+    return _reference(stated) is not None and _is_right(answer, stated)
 
 
 @lru_cache(maxsize=_CACHED_ANSWERS)
