@@ -69,7 +69,7 @@ def grpo_trainer_backends() -> Iterable[TrainerSpec]:
         summary="AdamW in plain PyTorch, fp32 or bf16 with fp32 masters",
         target="grpo_core.trainer.backend:make",
         options="grpo_core.trainer.options:TorchTrainerOptions",
-        capabilities=frozenset({"images", "lora", "weights:shared", "weights:stream"}),
+        capabilities=frozenset({"freeze", "images", "lora", "weights:shared", "weights:stream"}),
     )
 
 

@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from grpo_core.errors import RecipeError
+from grpo_core.model.load import load_model
 from grpo_core.model.lora import add_adapter, as_reference, trainable_parameters
 from grpo_core.recipe.schema import LoraSettings, ModelSettings
 from tests.core.model.adapters import adapted_model, load_plain, logits, peft_adapter, randomise
 from tests.tiny_models import FAMILIES, Family, make_model, make_model_folder
+from tests.vl_models import VL_FAMILIES, VlFamily, make_vl_folder
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +51,38 @@ def test_the_size_of_an_adapter_is_hand_worked() -> None:
 def test_all_linear_leaves_the_head_and_the_embeddings_out() -> None:
     names = {name.split(".lora_")[0].rpartition(".")[2] for name in trained(adapted_model("llama"))}
     assert names == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+
+
+@pytest.mark.parametrize("family", VL_FAMILIES)
+@pytest.mark.parametrize("targets", [None, ("q_proj", "v_proj")])
+def test_a_vision_language_model_has_adapters_in_its_text_layers_unless_the_tower_is_asked_for(
+    tmp_path: Path, family: VlFamily, targets: tuple[str, ...] | None
+) -> None:
+    folder = make_vl_folder(family, tmp_path)
+    settings = ModelSettings(path=str(folder))
+
+    def adapted(vision: bool) -> set[str]:
+        model = load_model(settings, torch.float32)
+        lora = LoraSettings(rank=2, targets=targets, vision=vision)
+        add_adapter(model, lora, seed=0)
+        assert trainable_parameters(settings, lora) == sum(trained(model).values())
+        return {name.split(".lora_")[0] for name in trained(model)}
+
+    text, everywhere = adapted(False), adapted(True)
+    assert text == {name for name in everywhere if "vis" not in name and "connector" not in name}
+    ends = {name.rpartition(".")[2] for name in text}
+    whole = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+    assert ends == (whole if targets is None else set(targets))
+    tower_has_them = targets is None or family in ("idefics3", "smolvlm")
+    assert (text < everywhere) == tower_has_them
+
+
+def test_a_target_in_the_tower_alone_is_refused_with_the_setting_that_looks_there(tmp_path: Path) -> None:
+    model = load_model(ModelSettings(path=str(make_vl_folder("qwen2_vl", tmp_path))), torch.float32)
+    with pytest.raises(
+        RecipeError, match=r"trainer\.lora\.targets: 'qkv' is in the vision tower alone; trainer\.lora\.v"
+    ):
+        add_adapter(model, LoraSettings(targets=("q_proj", "qkv")), seed=0)
 
 
 def test_an_adapter_begins_by_its_seed_and_leaves_the_global_one_alone() -> None:

@@ -23,6 +23,7 @@ from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.restore import read_state, restore
 from grpo_core.loop.train import train
 from grpo_core.loop.unstarted import holds_unstarted_run, refusal
+from grpo_core.model.freeze import count_frozen
 from grpo_core.model.load import count_parameters, model_config
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
@@ -185,7 +186,7 @@ def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) 
         evaluation_rows=len(prepared.evaluation),
         longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
         parameters=parameters,
-        shape=shape_of(model_config(model), parameters, adapter),
+        shape=shape_of(model_config(model), parameters, adapter, count_frozen(model, plan.recipe.trainer)),
         adapter=adapter,
         ranks=processes.per_node * processes.nodes if processes else 1,
     )
@@ -198,7 +199,8 @@ def training_bytes(plan: LaunchPlan, prepared: Prepared, processes: Processes) -
     """What one process of a run needs of memory beside itself, estimated; of a model of unknown shape its weights."""
     model, lora = plan.recipe.model, plan.recipe.trainer.lora
     parameters = count_parameters(model)
-    shape = shape_of(model_config(model), parameters, None if lora is None else trainable_parameters(model, lora))
+    adapter = None if lora is None else trainable_parameters(model, lora)
+    shape = shape_of(model_config(model), parameters, adapter, count_frozen(model, plan.recipe.trainer))
     if shape is None:
         return parameters * 4
     longest, ranks = max(len(prompt.token_ids) for prompt in prepared.train), processes.per_node * processes.nodes

@@ -18,6 +18,7 @@ from grpo_core.data.prompts import Prompt, RenderedPrompts, render_prompts
 from grpo_core.data.stream import PromptStream
 from grpo_core.errors import DataError, Problem, RecipeError, RewardError
 from grpo_core.model.ends import end_note, never_ends_warning
+from grpo_core.model.freeze import count_frozen
 from grpo_core.model.json_files import generation_warning
 from grpo_core.model.load import context_length, require_sound_weights, require_weights, vocabulary_size
 from grpo_core.model.lora import learning_rate_warning
@@ -79,6 +80,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     rewards = bind_rewards(plan, data, context)
     unjudged = screen(rewards, data)
     require_weights(recipe.model)
+    count_frozen(recipe.model, recipe.trainer)  # which looks at each name
     limit, vocabulary = prompt_limit(plan), vocabulary_size(recipe.model)
     tokenizer, vision = load_tokenizer(recipe.model), load_vision(recipe.model)
     render = partial(

@@ -10,6 +10,7 @@ the run started from.
 from __future__ import annotations
 
 import copy
+import re
 import textwrap
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -53,7 +54,7 @@ def add_adapter(model: Any, lora: LoraSettings, *, seed: int, with_reference: bo
     adapter that does not fit it.
     """
     if lora.adapter is None:
-        _inject(model, _fresh(lora), ADAPTER, "targets", seed)
+        _inject(model, _fresh(model, lora), ADAPTER, "targets", seed)
         return
     config, weights = _read_config(lora.adapter), _read_weights(lora.adapter)
     for name in (ADAPTER, REFERENCE) if with_reference else (ADAPTER,):
@@ -69,7 +70,7 @@ def trainable_parameters(model: ModelSettings, lora: LoraSettings) -> int:
     empty = empty_model(model)
     with torch.device("meta"):
         if lora.adapter is None:
-            _inject(empty, _fresh(lora), ADAPTER, "targets", seed=0)
+            _inject(empty, _fresh(empty, lora), ADAPTER, "targets", seed=0)
             _require_narrow(empty, lora.rank)
         else:
             _inject(empty, _read_config(lora.adapter), ADAPTER, "adapter", seed=0)
@@ -106,16 +107,47 @@ def as_reference(model: nn.Module) -> Iterator[None]:
                 layer.enable_adapters(True)
 
 
-def _fresh(lora: LoraSettings) -> LoraConfig:
+def _fresh(model: Any, lora: LoraSettings) -> LoraConfig:
     from peft import LoraConfig
 
+    outside = () if lora.vision else _outside_text(model)
+    every = lora.targets in (None, ALL_LINEAR)
+    linear = _linear_names(model, outside) if outside else ALL_LINEAR
     return LoraConfig(
         r=lora.rank or DEFAULT_RANK,
         lora_alpha=lora.alpha or DEFAULT_ALPHA,
-        target_modules=ALL_LINEAR if lora.targets in (None, ALL_LINEAR) else set(lora.targets or ()),
+        target_modules=linear if every else set(lora.targets or ()),
+        exclude_modules=rf"(?:{'|'.join(map(re.escape, outside))})(?:\..*)?" if outside else None,
         modules_to_save=list(lora.modules_to_save) if lora.modules_to_save else None,
         task_type="CAUSAL_LM",
     )
+
+
+def _outside_text(model: Any) -> tuple[str, ...]:
+    """The parts of a vision-language model beside its text layers and its head, by name; none of any other model."""
+    if not hasattr(model.config, "vision_config"):
+        return ()
+    embeddings, backbone = model.get_input_embeddings(), model.base_model
+    prefix = next(name for name, module in model.named_modules() if module is backbone)
+    return tuple(
+        f"{prefix}.{name}"
+        for name, part in backbone.named_children()
+        if all(module is not embeddings for module in part.modules())
+    )
+
+
+def _linear_names(model: Any, outside: Collection[str]) -> set[str]:
+    """The ends of the names of every linear layer but the head and those outside."""
+    head = model.get_output_embeddings()
+    return {
+        name.rpartition(".")[2]
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear | Conv1D) and module is not head and not name.startswith(_below(outside))
+    }
+
+
+def _below(names: Collection[str]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in names)
 
 
 def _read_config(path: str) -> LoraConfig:
@@ -196,6 +228,7 @@ def _require_narrow(model: nn.Module, rank: int | None) -> None:
 def _require_names(model: nn.Module, config: LoraConfig, key: str) -> None:
     """Each target must be there: peft takes it for enough when one of them is."""
     names = [name for name, _ in model.named_modules()]
+    excluded = config.exclude_modules if isinstance(config.exclude_modules, str) else None
     plain = {
         name.rpartition(".")[2]: None
         for name, module in model.named_modules()
@@ -204,7 +237,11 @@ def _require_names(model: nn.Module, config: LoraConfig, key: str) -> None:
     targets: Collection[str] = () if isinstance(config.target_modules, str) else config.target_modules or ()
     for wanted, where in ((targets, key), (config.modules_to_save or (), "modules_to_save")):
         for target in sorted(wanted):
-            if not any(name == target or name.endswith(f".{target}") for name in names):
+            found = [name for name in names if name == target or name.endswith(f".{target}")]
+            if excluded and where == "targets" and found and all(re.fullmatch(excluded, name) for name in found):
+                message = f"'{target}' is in the vision tower alone; trainer.lora.vision: true looks there too"
+                _fail(key, message)
+            if not found:
                 message = f"{type(model).__name__} has no module '{target}'; {did_you_mean(target, list(plain))}"
                 _fail(key if key == "adapter" else where, message)
 

@@ -104,8 +104,8 @@ class TrainerSpec(ComponentSpec):
     kind: ClassVar[Kind] = "trainer"
 
     capabilities: frozenset[str] = frozenset()
-    """`weights:shared` (has a live module to read), `weights:stream` (gives named tensors), `images`, `lora`. A run
-    needs one `weights:*` that trainer and rollout have in common."""
+    """`weights:shared` (has a live module to read), `weights:stream` (gives named tensors), `images`, `lora`, `freeze`.
+    A run needs one `weights:*` that trainer and rollout have in common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

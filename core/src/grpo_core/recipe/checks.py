@@ -195,8 +195,8 @@ def _lora(recipe: Recipe) -> Iterator[Finding]:
     lora = recipe.trainer.lora
     if lora is None or lora.adapter is None:
         return
-    for key in ("rank", "alpha", "targets", "modules_to_save"):
-        if getattr(lora, key) is not None:
+    for key in ("rank", "alpha", "targets", "vision", "modules_to_save"):
+        if getattr(lora, key) not in (None, False):
             message = f"the adapter to go on with has its own {key}; remove one of the two settings"
             yield Finding(("trainer", "lora", key), message, (("trainer", "lora", "adapter"),))
 

@@ -2,8 +2,8 @@
 
 With P parameters, b bytes a value (4 in fp32, 2 in bf16), L layers, H hidden size, K key-value heads of size D, V
 vocabulary, S sequences decoded at once, T tokens of the longest sequence (prompt and completion), M tokens of a
-micro-batch (at least T), C tokens of a chunk of logits, and A parameters that are trained (P, or those of LoRA's
-adapters, which come on top of P):
+micro-batch (at least T), C tokens of a chunk of logits, and A parameters that are trained (P without those that are
+frozen, or those of LoRA's adapters, which come on top of P):
 
     weights      P b       and A b of adapters
     masters      4 A       bf16 only: the fp32 weights that the optimiser changes
@@ -58,11 +58,13 @@ class ModelShape:
     """Logits of a token."""
     adapter: int | None = None
     """Parameters of LoRA's adapters, which alone are trained; None: there are none, and all are trained."""
+    frozen: int = 0
+    """Of the parameters those that `trainer.freeze` leaves out."""
 
     @property
     def trained(self) -> int:
         """How many parameters are trained."""
-        return self.parameters if self.adapter is None else self.adapter
+        return self.parameters - self.frozen if self.adapter is None else self.adapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class MemoryEstimate:
     """What an update needs at once: all that there is where the rollout is elsewhere."""
 
 
-def shape_of(config: object, parameters: int, adapter: int | None = None) -> ModelShape | None:
+def shape_of(config: object, parameters: int, adapter: int | None = None, frozen: int = 0) -> ModelShape | None:
     """The shape that a Hugging Face config describes; None when it has other names for it."""
     text_config = getattr(config, "get_text_config", None)
     config = text_config() if callable(text_config) else config
@@ -95,6 +97,7 @@ def shape_of(config: object, parameters: int, adapter: int | None = None) -> Mod
         head_dim=getattr(config, "head_dim", None) or hidden // heads,
         vocabulary=vocabulary,
         adapter=adapter,
+        frozen=frozen,
     )
 
 
@@ -151,7 +154,7 @@ def _reference(plan: LaunchPlan, shape: ModelShape) -> int:
     lora = plan.recipe.trainer.lora
     if plan.recipe.objective.beta == 0 or (lora is not None and lora.adapter is None):
         return 0
-    return shape.trained * _value_bytes(plan)
+    return (shape.parameters if lora is None else shape.trained) * _value_bytes(plan)
 
 
 def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completions: int) -> int:

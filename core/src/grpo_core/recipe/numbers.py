@@ -85,6 +85,8 @@ def describe(
     parameters that LoRA adds, `mix` the name, share and rows of each dataset, `ranks` how many processes train."""
     numbers, batch, recipe = derive(plan, rows=rows), plan.batch, plan.recipe
     trained = "" if adapter is None else f" and {_short(adapter)} of an adapter, which is trained"
+    if shape is not None and shape.frozen and adapter is None:
+        trained = f", of which {_short(shape.frozen)} are frozen"
     lines = [
         ("model", f"{recipe.model.path}, {_short(parameters)} parameters{trained}, {recipe.trainer.precision}"),
         ("engines", f"{_engines(plan)}, in {_count(ranks, 'process', 'processes')}"),

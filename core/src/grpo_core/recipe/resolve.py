@@ -76,6 +76,7 @@ def resolve(
     route = _weights_route(rollout, trainer, found)
     trackers = tuple(_plan_trackers(recipe.run, found, names.at("run.report_to")))
     _check_lora(recipe, trainer, found)
+    _check_freeze(recipe, trainer, found)
     _check_staleness(recipe, rollout, found)
     _check_options(recipe, rollout, found)
     _check_options(recipe, trainer, found)
@@ -201,6 +202,12 @@ def _check_lora(recipe: Recipe, trainer: PlannedComponent | None, found: Problem
         found.add("trainer.lora", f"'{trainer.name}' has no LoRA; choose a trainer with the capability `lora`")
     for finding in missing_extras(recipe):
         found.add(dotted(finding.path), finding.message)
+
+
+def _check_freeze(recipe: Recipe, trainer: PlannedComponent | None, found: Problems) -> None:
+    if recipe.trainer.freeze and trainer is not None and "freeze" not in trainer.capabilities:
+        message = f"'{trainer.name}' trains every weight; choose a trainer with the capability `freeze`"
+        found.add("trainer.freeze", message)
 
 
 def _check_staleness(recipe: Recipe, rollout: PlannedComponent | None, found: Problems) -> None:

@@ -267,7 +267,9 @@ class LoraSettings(Section):
     """An adapter's product counts alpha / rank times. Default: 32."""
     targets: Literal["all-linear"] | Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """What gets adapters: modules by the ends of their names, or `all-linear`, every linear layer but the head, which
-    is the default."""
+    is the default. In a vision-language model only those of its text layers; see `vision`."""
+    vision: bool = False
+    """Whether `targets` are also looked for in the vision tower, and in what joins it to the text layers."""
     modules_to_save: tuple[str, ...] | None = None
     """Modules that are trained whole and kept beside the adapters, by the ends of their names: `[lm_head]`."""
     adapter: str | None = None
@@ -312,6 +314,9 @@ class TrainerSettings(Section):
     """Optimiser updates of one pass; prompts are divided evenly."""
     lora: LoraSettings | None = None
     """Low-rank adapters; null: every weight is trained."""
+    freeze: tuple[str, ...] = ()
+    """Weights that stay as they are: modules by their names or the ends of them (`embed_tokens`, `layers.0`), patterns
+    of weights' names (`*.layers.[0-3].*`), and `vision`, a vision-language model's tower."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the backend."""
 

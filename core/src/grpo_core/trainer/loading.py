@@ -14,6 +14,7 @@ import torch
 from grpo_core.backends import BackendContext
 from grpo_core.errors import TrainerError
 from grpo_core.model.ends import name_ends
+from grpo_core.model.freeze import freeze
 from grpo_core.model.head import Head
 from grpo_core.model.load import load_model
 from grpo_core.model.lora import add_adapter, as_reference
@@ -54,9 +55,9 @@ def load_policy(
     may_be_plain: bool = True,
     project: Callable[[Any], Head] | None = None,
 ) -> PolicyModule:
-    """The context's model in eval mode, in main memory. What is `trained` gets the adapter, and recomputes activations,
-    as the settings say; the rest is frozen. `may_be_plain` is `PolicyModule`'s, and so is what `project` makes of the
-    model."""
+    """The context's model in eval mode, in main memory. What is `trained` gets the adapter, is frozen in part
+    and recomputes activations, as the settings say; the rest is frozen. `may_be_plain` is `PolicyModule`'s, and so is
+    what `project` makes of the model."""
     settings = context.trainer
     model: Any = load_model(context.model, dtype, attention=options.attention).requires_grad_(trained)
     if trained:
@@ -65,6 +66,8 @@ def load_policy(
         _log.warning(warning)
     if trained and settings.lora is not None:
         add_adapter(model, settings.lora, seed=context.seed, with_reference=context.objective.beta > 0)
+    if trained:
+        freeze(model, settings)
     if trained and settings.gradient_checkpointing:
         checkpoint_layers(model)
     return PolicyModule(

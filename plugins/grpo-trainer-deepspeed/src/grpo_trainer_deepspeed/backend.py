@@ -202,7 +202,7 @@ class DeepSpeedTrainer:
     @property
     def _trains_part(self) -> bool:
         """Whether some weights are frozen; a checkpoint leaves these out."""
-        return self._settings.lora is not None
+        return self._settings.lora is not None or bool(self._settings.freeze)
 
     def _progress(self) -> checkpoint.Progress:
         return checkpoint.Progress(
