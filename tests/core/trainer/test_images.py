@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from grpo_core.backends import ModelSettings
+from grpo_core.model.image_features import tower_of
 from grpo_core.model.vision import load_vision
-from tests.core.trainer.batches import UNTOUCHED, assert_same_gradients, gradient_of_update, make_trainer
+from grpo_core.protocols import TrainerBackend
+from grpo_core.types import TrainBatch
+from tests.core.trainer.batches import (
+    UNTOUCHED,
+    assert_same_gradients,
+    gradient_of_update,
+    make_trainer,
+    with_numbers,
+)
 from tests.core.trainer.vl_batches import counted_tower, make_vl_batch, plain_vl_gradient, plain_vl_logprobs
 from tests.vl_models import VL_FAMILIES, VlFamily, make_vl_folder
 
@@ -22,16 +33,19 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return make_vl_folder(request.param, tmp_path_factory.mktemp("vl") / request.param)
 
 
+@pytest.fixture(scope="module", params=["qwen3_vl", "idefics3"])
+def other(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two families that differ in all that matters here."""
+    return make_vl_folder(request.param, tmp_path_factory.mktemp("vl") / request.param)
+
+
 @pytest.fixture(scope="module")
 def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_vl_folder("qwen2_vl", tmp_path_factory.mktemp("vl") / "qwen2_vl")
 
 
-@pytest.mark.parametrize("budget", [SMALL, LARGE])
-def test_the_gradient_is_that_of_the_path_that_encodes_images_for_each_completion(
-    folder: Path, tmp_path: Path, budget: int
-) -> None:
-    trainer = make_trainer(folder, micro_batch_tokens=budget, **UNTOUCHED)
+def test_the_gradient_is_that_of_the_path_that_encodes_images_for_each_completion(folder: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(folder, micro_batch_tokens=SMALL, **UNTOUCHED)
     batch = make_vl_batch(folder, temperature=0.8)
     expected = plain_vl_gradient(trainer.module(), folder, batch)
     found = gradient_of_update(trainer, batch, tmp_path)
@@ -42,9 +56,8 @@ def test_the_gradient_is_that_of_the_path_that_encodes_images_for_each_completio
     assert any(("visual" in name or "vision" in name) and gradient.any() for name, gradient in found.items())
 
 
-@pytest.mark.parametrize("budget", [SMALL, LARGE])
-def test_log_probabilities_are_those_of_the_models_own_forward(folder: Path, budget: int) -> None:
-    trainer = make_trainer(folder, micro_batch_tokens=budget)
+def test_log_probabilities_are_those_of_the_models_own_forward(folder: Path) -> None:
+    trainer = make_trainer(folder, micro_batch_tokens=LARGE)
     vision = load_vision(ModelSettings(path=str(folder)))
     batch = make_vl_batch(folder, temperature=0.7, members=2)
     stats = trainer.logprobs(batch, "policy")
@@ -53,6 +66,14 @@ def test_log_probabilities_are_those_of_the_models_own_forward(folder: Path, bud
             with torch.no_grad():
                 expected = plain_vl_logprobs(trainer.module(), vision, group, member.token_ids, 0.7)
             torch.testing.assert_close(torch.tensor(row), expected, rtol=0, atol=1e-4)
+
+
+def test_the_gradient_is_the_same_however_the_update_is_cut(qwen: Path, tmp_path: Path) -> None:
+    batch = make_vl_batch(qwen, temperature=0.8)
+    expected = plain_vl_gradient(make_trainer(qwen).module(), qwen, batch)
+    for budget in (1, 150, LARGE):
+        trainer = make_trainer(qwen, micro_batch_tokens=budget, **UNTOUCHED)
+        assert_same_gradients(gradient_of_update(trainer, batch, tmp_path), expected)
 
 
 @pytest.mark.parametrize(("budget", "calls"), [(SMALL, 3), (150, 3), (LARGE, 1)])
@@ -108,3 +129,116 @@ def test_the_plain_path_reads_images_too(family: VlFamily, tmp_path: Path) -> No
         gradients.append(gradient_of_update(trainer, batch, tmp_path / path))
         assert trainer.policy_path == path
     assert_same_gradients(gradients[1], gradients[0])
+
+
+def same_stats(one: TrainerBackend, other: TrainerBackend, batch: TrainBatch, *, atol: float) -> None:
+    for mine, yours in zip(
+        one.logprobs(batch, "policy").logprobs, other.logprobs(batch, "policy").logprobs, strict=True
+    ):
+        for row, expected in zip(mine, yours, strict=True):
+            torch.testing.assert_close(torch.tensor(row), torch.tensor(expected), rtol=0, atol=atol)
+
+
+def test_activations_that_are_computed_again_give_the_same_gradient(other: Path, tmp_path: Path) -> None:
+    batch = make_vl_batch(other)
+    kept, again = (
+        gradient_of_update(
+            make_trainer(other, gradient_checkpointing=flag, micro_batch_tokens=SMALL, **UNTOUCHED),
+            batch,
+            tmp_path / str(flag),
+        )
+        for flag in (False, True)
+    )
+    assert_same_gradients(again, kept)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_frozen_tower_has_no_graph_no_gradient_and_no_numbers_of_adamw(
+    other: Path, tmp_path: Path, precision: str
+) -> None:
+    objective = {"beta": 0.1}
+    trainer = make_trainer(
+        other, objective=objective, freeze=("vision",), precision=precision, micro_batch_tokens=SMALL
+    )
+    tower = dict(tower_of(trainer.module()).named_parameters())
+    before = {name: weight.clone() for name, weight in tower.items()}
+    requires = []
+    hook = tower_of(trainer.module()).register_forward_hook(
+        lambda _, __, output: requires.append(output.last_hidden_state.requires_grad)
+    )
+    batch = make_vl_batch(other)
+    batch = with_numbers(batch, trainer.logprobs(batch, "reference"), "reference_logprobs")
+    trainer.update(batch)
+    hook.remove()
+    assert requires
+    assert not any(requires)
+    assert all(weight.grad is None and torch.equal(weight, before[name]) for name, weight in tower.items())
+    trainer.save(tmp_path)
+    kept = load_file(tmp_path / "optimizer.safetensors")
+    assert kept
+    assert not [name for name in kept if "visual." in name or "vision_model." in name]
+
+
+def test_what_joins_the_tower_to_the_text_is_trained_where_the_tower_is_frozen(tmp_path: Path) -> None:
+    folder = make_vl_folder("idefics3", tmp_path / "model")
+    batch = make_vl_batch(folder)
+    whole, part = (
+        gradient_of_update(
+            make_trainer(folder, freeze=names, micro_batch_tokens=SMALL, **UNTOUCHED), batch, tmp_path / str(len(names))
+        )
+        for names in ((), ("vision",))
+    )
+    assert [name for name in part if "connector" in name]
+    assert_same_gradients(part, {name: whole[name] for name in part})
+
+
+@pytest.mark.parametrize("lora", [None, {"rank": 4}, {"rank": 4, "vision": True}])
+def test_an_exported_model_reads_images_and_trains_again(
+    other: Path, tmp_path: Path, lora: dict[str, Any] | None
+) -> None:
+    trainer = make_trainer(other, lora=lora, learning_rate=1e-2)
+    batch = make_vl_batch(other)
+    trainer.update(batch)
+    trainer.update(batch)
+    trainer.export(tmp_path)
+    again = make_trainer(tmp_path)
+    same_stats(again, trainer, make_vl_batch(tmp_path), atol=1e-4)
+    again.update(make_vl_batch(tmp_path))
+    with pytest.raises(AssertionError):  # it is no longer the model that it began as
+        same_stats(again, make_trainer(other), batch, atol=1e-4)
+
+
+def test_an_adapter_goes_on_from_its_own_file(qwen: Path, tmp_path: Path) -> None:
+    batch = make_vl_batch(qwen)
+    trainer = make_trainer(qwen, lora={"rank": 4}, learning_rate=1e-2)
+    trainer.update(batch)
+    trainer.update(batch)
+    trainer.export_adapter(tmp_path)
+    same_stats(make_trainer(qwen, lora={"adapter": str(tmp_path)}), trainer, batch, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_restored_trainer_goes_on_bit_by_bit(qwen: Path, tmp_path: Path, precision: str) -> None:
+    batch, following = make_vl_batch(qwen), make_vl_batch(qwen, seed=3)
+    settings: dict[str, Any] = {"precision": precision, "micro_batch_tokens": SMALL}
+    through = make_trainer(qwen, **settings)
+    through.update(batch)
+    through.save(tmp_path)
+    resumed = make_trainer(qwen, **settings)
+    resumed.update(following)
+    resumed.restore(tmp_path)
+    assert through.logprobs(batch, "policy") == resumed.logprobs(batch, "policy")
+    assert through.update(following) == resumed.update(following)
+    assert all(torch.equal(one, dict(resumed.iter_weights())[name]) for name, one in through.iter_weights())
+
+
+def test_bf16_gradients_are_those_of_fp32_but_for_rounding(qwen: Path, tmp_path: Path) -> None:
+    batch = make_vl_batch(qwen)
+    precise, rounded = (
+        gradient_of_update(
+            make_trainer(qwen, precision=precision, micro_batch_tokens=SMALL, **UNTOUCHED), batch, tmp_path / precision
+        )
+        for precision in ("fp32", "bf16")
+    )
+    gap = sum(float((rounded[name] - each).square().sum()) for name, each in precise.items())
+    assert gap**0.5 < 0.1 * sum(float(each.square().sum()) for each in precise.values()) ** 0.5
