@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grpo_core.api import DatasetSpec, hookimpl
+from grpo_core.api import DatasetSpec, RecipeSpec, hookimpl
 
 
 @hookimpl
@@ -31,4 +31,15 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
         target="grpo_datasets_vision.prompt:make",
         options="grpo_datasets_vision.options:PictureOptions",
         hub_ids=("lmms-lab/multimodal-open-r1-8k-verified",),
+    )
+
+
+@hookimpl
+def grpo_recipes() -> Iterable[RecipeSpec]:
+    """Runs that work as they are."""
+    yield RecipeSpec(
+        name="clevr-count-tiny",
+        summary="Counting in pictures with the embedded 0.6 M-parameter model: minutes on two CPU cores, no download",
+        package="grpo_datasets_vision",
+        path="recipes/clevr-count-tiny.yaml",
     )
