@@ -20,7 +20,7 @@ from grpo_core.api import BuildContext
 from grpo_datasets_vision.options import ClevrCountOptions
 from grpo_datasets_vision.prompt import make_clevr_count
 from grpo_datasets_vision.scenes.__main__ import main
-from grpo_datasets_vision.scenes.layout import MOST_SOLIDS, place
+from grpo_datasets_vision.scenes.layout import place
 from grpo_datasets_vision.scenes.problem import Problem, Question, draw_problem
 from grpo_datasets_vision.scenes.render import render
 from grpo_datasets_vision.scenes.solid import COLOURS, MATERIALS, SHAPES, Kind, Solid
@@ -77,7 +77,7 @@ def test_no_solid_hides_another(count: int, seed: int) -> None:
 
 
 def test_more_solids_than_there_is_room_for_are_refused() -> None:
-    kinds = [Kind(shape="cube", colour="red", material="metal")] * (3 * MOST_SOLIDS)
+    kinds = [Kind(shape="cube", colour="red", material="metal")] * 42
     with pytest.raises(ValueError, match=r"no room for 42 objects"):
         place(Random(0), kinds)
 

@@ -8,10 +8,8 @@ from random import Random
 
 from grpo_datasets_vision.scenes.solid import Kind, Solid
 
-__all__ = ["MOST_SOLIDS", "TURNS", "place"]
+__all__ = ["TURNS", "place"]
 
-MOST_SOLIDS = 14
-"""What there is room for."""
 TURNS = 6
 _RADII = (0.088, 0.074)
 """Of large and small ones, halfway down the picture."""
