@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -32,17 +31,37 @@ def test_every_form_of_an_image_cell_is_read(value: object, expected: tuple[Imag
     assert image_refs(value, column="images") == expected
 
 
-class DecodedImage:
-    """What a PIL image looks like from here."""
+def test_a_decoded_image_is_encoded_without_a_loss() -> None:
+    for mode in ("RGB", "CMYK", "F", "I;16", "P", "LA"):
+        picture = PIL.Image.new(
+            mode, (3, 2), 7 if mode in ("F", "I;16", "P") else (7,) * len(PIL.Image.new(mode, (1, 1)).getbands())
+        )
+        (image,) = image_refs(picture, column="image")
+        assert isinstance(image.source, bytes)
+        with PIL.Image.open(io.BytesIO(image.source)) as again:
+            assert again.size == (3, 2)
+            assert again.getpixel((1, 1)) == picture.getpixel((1, 1))
 
-    size = (3, 2)
 
-    def save(self, file: IO[bytes], format: str) -> None:
-        file.write(f"{format} of {self.size}".encode())
+def test_base64_is_read_bare_and_as_a_data_url() -> None:
+    file = io.BytesIO()
+    PIL.Image.new("RGB", (9, 9)).save(file, format="PNG")
+    text = base64.b64encode(file.getvalue()).decode()
+    for written in (text, f"data:image/png;base64,{text}", text[:40] + "\n" + text[40:]):
+        assert image_refs(written, column="image") == (ImageRef(source=file.getvalue()),)
+    with pytest.raises(DataError, match="column image: .* is no valid base64"):
+        image_refs("data:image/png;base64,%%%", column="image")
 
 
-def test_a_decoded_image_is_encoded_again() -> None:
-    assert image_refs(DecodedImage(), column="image") == (ImageRef(source=b"PNG of (3, 2)"),)
+def test_an_address_is_not_fetched() -> None:
+    with pytest.raises(DataError, match=r"column image: 'https://example.org/a.png' is an address"):
+        image_refs("https://example.org/a.png", column="image")
+
+
+def test_a_row_with_a_column_for_images_and_none_in_it_has_no_placeholder() -> None:
+    asked = [Message(role="user", content="<image>What?")]
+    with pytest.raises(DataError, match=r"the prompt has 1 <image>, but the row has 0 images"):
+        place_images(asked, ())
 
 
 @pytest.mark.parametrize("value", [42, "", {}, [3.5]])

@@ -88,6 +88,7 @@ def _load(recipe: Recipe, catalog: Catalog) -> Iterator[LoadedSamples]:
     for entry in training_datasets(recipe.dataset).values():
         system = entry.system and read_text_setting(entry.system)
         dataset = plan_dataset(entry.model_copy(update={"system": system}), catalog=catalog)
+        dataset = dataset.model_copy(update={"bad_images": recipe.dataset.bad_images})
         loaded, stream = open_dataset(dataset, seed, BuildContext(seed=seed))
         note = f"{dataset.reference}: is streamed, and only its first rows were read"
         yield loaded if stream is None else replace(loaded, warnings=(*loaded.warnings, note))

@@ -60,6 +60,7 @@ _WHAT, _ROLLOUT, _UPDATE, _RUN = "Model, data and rewards", "Rollout", "Update",
 FLAGS: tuple[Flag, ...] = (
     _flag("--model", "model.path", "PATH", "Folder in Hugging Face layout, GGUF file, or hub id.", _WHAT),
     _flag("--dataset", "dataset.use", "REF", "Training data: a name, a file, hf:owner/name#500.", _WHAT, "datasets"),
+    _flag("--max-pixels", "model.max_pixels", "N", "Most pixels of an image; else the variable MAX_PIXELS.", _WHAT),
     _flag("--dataset-weights", "dataset.mix.*.weight", "X,Y", "Shares of several datasets.", _WHAT, "list"),
     _flag("--eval-dataset", "dataset.evaluation", "REF", "Data to evaluate on; never trained on.", _WHAT),
     _flag("--eval-rows", "dataset.evaluation_rows", "N", "How many rows to evaluate on.", _WHAT),

@@ -1,10 +1,11 @@
 """From a recipe, flags and `--set` to a launch plan: what `train` and `recipe check | explain` share.
 
-recipe and what it extends < flags < --set  →  examine  →  plugins  →  resolve
+environment < recipe and what it extends < flags < --set  →  examine  →  plugins  →  resolve
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = ["find_recipe", "gather", "make_plan", "settings_of"]
 
 _NEEDED = ((("model", "path"),), (("dataset", "use"), ("dataset", "mix")), (("rewards",),))
 """What every run needs; of alternatives one."""
+_MAX_PIXELS = "MAX_PIXELS"
 _EXAMPLE = (
     "For example: grpoctl train --model Qwen/Qwen2.5-0.5B-Instruct --dataset rows.jsonl --rewards format_reward\n"
     "Or take a recipe: grpoctl train --recipe NAME; `grpoctl recipe list` shows their names."
@@ -40,7 +42,7 @@ def gather(recipe: str | None, flags: Mapping[str, Any], *, below: Layer | None 
     from grpo_core.recipe.files import locate_recipe, read_recipe
     from grpo_core.recipe.layers import Layer, join, merge
 
-    layer = below or Layer()
+    layer = merge(_environment(), below or Layer())
     if recipe is not None:
 
         def find(name: str, namespace: Namespace | None) -> RecipeFile:
@@ -105,6 +107,17 @@ def find_recipe(
     from grpo_core.recipe.files import registered_recipe
 
     return registered_recipe(name, catalog=load_plugins(plugin_files, warn=False).catalog.within(namespace))
+
+
+def _environment() -> Layer:
+    """The setting that people who come from other trainers have in a variable."""
+    from grpo_core.recipe.layers import Layer, layer_of
+    from grpo_core.recipe.syntax import parse_scalar
+
+    value = os.environ.get(_MAX_PIXELS, "").strip()
+    if not value:
+        return Layer()
+    return layer_of(("model", "max_pixels"), parse_scalar(value), f"the variable {_MAX_PIXELS}", base=Path())
 
 
 def _layer_of_flag(flag: Flag, value: Any) -> Layer:

@@ -105,7 +105,8 @@ def map_row(row: Mapping[str, object], *, explicit: Collection[str] = ()) -> Map
     notes = _notes(columns, used[0], reply)
     if reply is not None:
         columns.setdefault(RESPONSE_COLUMN, reply)
-    return Mapped(sample=Sample(messages=place_images(turns, images), columns=columns, images=images), notes=notes)
+    messages = place_images(turns, images, has_column=image_column is not None)
+    return Mapped(sample=Sample(messages=messages, columns=columns, images=images), notes=notes)
 
 
 def sample_of(row: Mapping[str, object]) -> Sample:

@@ -20,6 +20,7 @@ from grpo_core.data.progress import tracked
 from grpo_core.data.row import Row
 from grpo_core.data.sources import Purpose, read_rows
 from grpo_core.errors import DataError, GrpoError, PluginError
+from grpo_core.model.pixels import require_image
 from grpo_core.plugins.faults import describe
 from grpo_core.plugins.targets import build_target
 from grpo_core.protocols import Preprocessor
@@ -44,6 +45,7 @@ TOOLS_COLUMN = "tools"
 OPTIONS_COLUMN = "chat_template_kwargs"
 """Variables of the chat template for this row."""
 _PREPROCESSED = "the preprocessor dropped them"
+_BAD_IMAGE = "an image of them is missing or broken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,8 @@ def load_samples(
     rows = read_rows(dataset, split=split, seed=seed, limit=limit)
     loaded = SampleMaker(dataset, split, context)(rows)
     if not loaded.samples:
-        what = f"no row is left: {len(rows)} were read, {_PREPROCESSED}" if rows else "there is no row in it"
+        reasons = " and ".join(loaded.dropped)
+        what = f"no row is left: {len(rows)} were read, {reasons}" if rows else "there is no row in it"
         raise DataError(f"{dataset.reference}: {what}")
     return loaded
 
@@ -93,18 +96,33 @@ class SampleMaker:
         self._check_renames(rows)
         samples: list[Sample] = []
         notes: Counter[str] = Counter()
+        dropped: Counter[str] = Counter()
         for row in tracked(rows, total=len(rows), what="making samples"):
             mapped = self._map(row)
-            if mapped is not None:
-                notes.update(mapped.notes)
-                samples.append(replace(mapped.sample, id=f"{self._id}-{row.index:06d}"))
+            reason = _PREPROCESSED if mapped is None else self._fault_of_images(mapped.sample, row)
+            if mapped is None or reason is not None:
+                dropped[str(reason)] += 1
+                continue
+            notes.update(mapped.notes)
+            samples.append(replace(mapped.sample, id=f"{self._id}-{row.index:06d}"))
         columns = frozenset(name for sample in samples for name in sample.columns)
         return LoadedSamples(
             samples=tuple(with_all(sample, columns) for sample in samples),
             columns=columns,
-            dropped={_PREPROCESSED: len(rows) - len(samples)} if len(samples) < len(rows) else {},
+            dropped=dropped,
             warnings=tuple(f"{self._dataset.reference}: {note} ({count} rows)" for note, count in notes.items()),
         )
+
+    def _fault_of_images(self, sample: Sample, row: Row) -> str | None:
+        """Why a row is left out for its images; None: it stays. Raises `DataError` where that is the choice."""
+        try:
+            for image in sample.images:
+                require_image(image)
+        except DataError as error:
+            if self._dataset.bad_images == "drop":
+                return _BAD_IMAGE
+            raise DataError(f"{row.place}: {error.message}", hint=error.hint) from error
+        return None
 
     def _check_renames(self, rows: Sequence[Row]) -> None:
         try:

@@ -77,6 +77,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
     check_objective(plan)
     workers_for(recipe.scoring.workers)
     data = read_data(plan, context)
+    require_image_backends(plan, data)
     rewards = bind_rewards(plan, data, context)
     unjudged = screen(rewards, data)
     require_weights(recipe.model)
@@ -131,6 +132,25 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *of_ends])),
         reserved_ids=frozenset() if vision is None else vision.reserved_ids,
     )
+
+
+def require_image_backends(plan: LaunchPlan, data: Data) -> None:
+    """Raise `RecipeError` where rows have images and the rollout or the trainer reads none."""
+    first = next((sample for sample in (*data.train, *data.evaluation) if sample.images), None)
+    if first is None:
+        return
+    problems = [
+        Problem(
+            path=f"{kind}.use",
+            message=f"the sample {first.id} has images, and '{backend.name}' reads text only; choose a {kind} backend "
+            "with the capability `images` (`grpoctl plugins list` shows them)",
+            origin=origin_of(f"{kind}.use", plan.origins),
+        )
+        for kind, backend in (("rollout", plan.rollout), ("trainer", plan.trainer))
+        if "images" not in backend.capabilities
+    ]
+    if problems:
+        raise RecipeError(problems)
 
 
 def read_data(plan: LaunchPlan, context: BuildContext) -> Data:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import transformers
 from torch import Tensor
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
@@ -45,6 +46,8 @@ PROCESSOR_FILES = (
 KEPT_BYTES = 256 * 2**20
 """Of pixel tensors kept between their uses: in generation and in each pass of the update."""
 BLANK_SIDE = 32
+MOST_BENT = 0.1
+"""By how much the aspect ratio of an image may change."""
 _TEXT_KEYS = frozenset({"input_ids", "attention_mask", "mm_token_type_ids", "token_type_ids"})
 _REASON_WIDTH = 240
 
@@ -129,7 +132,7 @@ class Vision:
 
     def require_same(self, text: str, images: Sequence[ImageRef], ids: Sequence[int]) -> None:
         """Raise `RecipeError` unless the processor makes the same tokens of a whole prompt, images included."""
-        whole = self._call(text, [open_image(image) for image in images])["input_ids"][0].tolist()
+        whole = self._call(text, [self.resized(image) for image in images])["input_ids"][0].tolist()
         if whole != list(ids):
             _fail(
                 self._model,
@@ -154,20 +157,9 @@ class Vision:
     def resized(self, image: ImageRef) -> Image:
         """The image on the processor's own grid where that is known. Every engine is given this one, so that none
         resizes it in a way of its own: PIL's pixels and torchvision's differ."""
-        opened = open_image(image)
-        processor = self._processor.image_processor
-        if not _counts_pixels(processor):
-            return opened
-        from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
-
-        height, width = smart_resize(
-            opened.height,
-            opened.width,
-            factor=processor.patch_size * processor.merge_size,
-            min_pixels=processor.size["shortest_edge"],
-            max_pixels=processor.size["longest_edge"],
-        )
-        return opened.resize((width, height), resample=processor.resample)
+        opened, processor = open_image(image), self._processor.image_processor
+        size = self._on_grid(opened.size)
+        return opened if size == opened.size else opened.resize(size, resample=processor.resample)
 
     def save(self, directory: Path) -> None:
         """Copy the processor's files beside an exported model, as they were."""
@@ -186,16 +178,24 @@ class Vision:
     def _tokens(self, image: ImageRef) -> tuple[int, ...]:
         size = image_size(image)
         if size not in self._by_size:
-            try:
-                found = self._call(self._placeholder, [_blank(*size)])
-            except (ValueError, ZeroDivisionError) as error:  # an aspect ratio that no grid fits
-                width, height = size
-                raise DataError(
-                    f"an image of {width} x {height} pixels cannot be processed for the model: {_reason(error)}",
-                    hint="Leave it out, or cut it.",
-                ) from error
+            found = self._call(self._placeholder, [_blank(*self._on_grid(size))])
             self._by_size[size] = tuple(found["input_ids"][0].tolist())
         return self._by_size[size]
+
+    def _on_grid(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height that the processor leaves as they are; those of the image where its grid is not known."""
+        processor = self._processor.image_processor
+        if not _counts_pixels(processor):
+            return size
+        low, high = processor.size["shortest_edge"], processor.size["longest_edge"]
+        try:
+            return _grid_size(size, side=processor.patch_size * processor.merge_size, low=low, high=high)
+        except ValueError as error:  # an aspect ratio that no grid fits
+            width, height = size
+            raise DataError(
+                f"an image of {width} x {height} pixels cannot be processed for the model: {_reason(error)}",
+                hint="Leave it out, or cut it.",
+            ) from error
 
     def _call(self, text: str, images: Sequence[Image]) -> Any:
         return self._processor(text=[text], images=[list(images)], add_special_tokens=False, return_tensors="pt")
@@ -231,6 +231,29 @@ def _bytes(inputs: PixelInputs) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in inputs.tensors.values())
 
 
+def _grid_size(size: tuple[int, int], *, side: int, low: int, high: int) -> tuple[int, int]:
+    """Width and height of an image in whole cells of `side` pixels and with an area between the bounds, as Qwen's
+    processor chooses them; but where that bends a small image out of shape, the smallest size that does not."""
+    width, height = size
+    chosen_height, chosen_width = smart_resize(height, width, factor=side, min_pixels=low, max_pixels=high)
+    if _bent(chosen_width / chosen_height, width / height) <= MOST_BENT:
+        return chosen_width, chosen_height
+    for cells in range(1, high // side**2 + 1):  # of the shorter side
+        longer = max(1, round(cells * max(size) / min(size)))
+        area = cells * longer * side**2
+        if area > high:
+            break
+        if area >= low and _bent(longer / cells, max(size) / min(size)) <= MOST_BENT:
+            shorter = cells * side
+            return (longer * side, shorter) if width >= height else (shorter, longer * side)
+    return chosen_width, chosen_height
+
+
+def _bent(ratio: float, wanted: float) -> float:
+    """By which share an aspect ratio is off."""
+    return max(ratio, wanted) / min(ratio, wanted) - 1
+
+
 def _blank(width: int, height: int) -> Image:
     import PIL.Image
 
@@ -248,7 +271,7 @@ def _edges(image_processor: Any) -> set[str]:
 
 def _bound_pixels(model: ModelSettings, image_processor: Any) -> None:
     """Set what bounds the size of an image to `model.max_pixels`."""
-    most = getattr(model, "max_pixels", None)
+    most = model.max_pixels
     if most is None:
         return
     size = {name: value for name, value in dict(image_processor.size).items() if value is not None}

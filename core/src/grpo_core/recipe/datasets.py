@@ -83,13 +83,15 @@ def plan_datasets(
         if rows is not None:
             with found.at(address, "preprocess" if entry.preprocess else "use"):
                 catalog = names.at(f"{address}.preprocess", "dataset.preprocess")
-                training.append((rows, _planned(entry, rows, catalog)))
+                planned = _planned(entry, rows, catalog)
+                training.append((rows, planned.model_copy(update={"bad_images": data.bad_images})))
     evaluation = None
     if data.evaluation is not None:
         rows = _found_rows(data.evaluation, "dataset", "evaluation", found, names)
         if rows is not None:
             with found.at("dataset", "evaluation"):
-                evaluation = _planned_evaluation(data, rows, training, names.at("dataset.preprocess"))
+                planned = _planned_evaluation(data, rows, training, names.at("dataset.preprocess"))
+                evaluation = planned.model_copy(update={"bad_images": data.bad_images})
     return tuple(planned for _, planned in training), evaluation
 
 

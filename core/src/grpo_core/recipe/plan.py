@@ -79,6 +79,8 @@ class PlannedDataset(_Part):
     """Columns to rename before anything else, old name -> new name."""
     system: str | None = None
     """The text of the system prompt for rows without one."""
+    bad_images: Literal["error", "drop"] = "error"
+    """What happens to rows with a missing or broken image."""
 
 
 class PlannedReward(_Part):

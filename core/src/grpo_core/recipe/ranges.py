@@ -17,6 +17,7 @@ __all__ = [
     "LEARNING_RATES",
     "MINUTES",
     "MOST",
+    "PIXELS",
     "RANKS",
     "SECONDS",
     "SEEDS",
@@ -42,6 +43,7 @@ INT64_MAX = 2**63 - 1
 
 COUNTS = Because("at one a second, to count further takes more than 30 years")
 TOKENS = Because("no model reads, and no machine holds, as many at once")
+PIXELS = Because("no larger image is opened, and an image has one pixel at least")
 RANKS = Because("no layer is as wide, and an adapter wider than its layer can do no more than the layer")
 GROUPS = Because("all of them are in memory at once, and are compared with each other")
 SEEDS = Because("the random generators of torch and of the engines take 64 bits, one of them for the sign")

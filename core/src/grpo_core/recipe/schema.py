@@ -72,6 +72,9 @@ class ModelSettings(Section):
     """Branch, tag or commit of a hub id."""
     trust_remote_code: bool = False
     """Run Python code that the model's repository ships."""
+    max_pixels: Annotated[int | None, ranges.PIXELS] = Field(default=None, ge=1, le=2**26)
+    """The most pixels of one image, which bounds its visual tokens: larger ones are scaled down. Default: the variable
+    MAX_PIXELS, else what the model's processor says."""
 
 
 class MixedDataset(Section):
@@ -117,6 +120,8 @@ class DataSettings(Section):
     """The longest prompt allowed, in tokens; default: what the model's context leaves beside a completion."""
     over_long: Literal["drop", "error", "truncate"] = "drop"
     """What happens to longer prompts: dropped (and counted), an error, or their beginning cut off."""
+    bad_images: Literal["error", "drop"] = "error"
+    """What happens to rows with a missing or broken image: an error before training, or dropped and counted."""
     evaluation: str | None = None
     """A dataset for evaluation, a reference as in `use`. Its prompts are never trained on."""
     evaluation_rows: Annotated[int | None, ranges.COUNTS] = Field(default=None, ge=1, le=ranges.MOST)

@@ -79,7 +79,7 @@ class PromptImages:
 def processor_arguments(model: ModelSettings) -> dict[str, Any]:
     """What vLLM's processor is to be told, so that it makes of an image what the run's does: the bound of
     `model.max_pixels`; nothing where there is none."""
-    if getattr(model, "max_pixels", None) is None:
+    if model.max_pixels is None:
         return {}
     vision = load_vision(model)
     return {} if vision is None else {"size": vision.image_size}

@@ -54,7 +54,7 @@ def _which(model: ModelSettings) -> Iterator[str]:
         yield from ("--revision", model.revision)
     if model.trust_remote_code:
         yield "--trust-remote-code"
-    if getattr(model, "max_pixels", None) is not None:
+    if model.max_pixels is not None:
         from grpo_rollout_vllm.images import processor_arguments  # torch, which starting a server does without
 
         if bound := processor_arguments(model):

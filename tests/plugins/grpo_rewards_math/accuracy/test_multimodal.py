@@ -23,6 +23,7 @@ def answered(answer: str) -> str:
         *(("10", "10.0"), ("1/2", "0.5"), ("5,000", "5000"), ("−5", "-5"), ("9π", r"9\pi"), ("0.5", r"\frac{1}{2}")),
         *(("3 objects", "3"), ("45 degrees", "45°"), (r"$45^\circ$", "45"), ("5cm", "5"), ("145", "145°")),
         *(("three", "3"), ("3", "three"), ("twenty-one", "21"), ("zero", "0"), ("Seven", "<answer> 7 </answer>")),
+        *(("three cubes", "3"), ("Twenty-one objects", "21"), ("3 cubes", "three cubes")),
         *(("(B)", "B"), ("B", "(B)"), ("Option B", "B"), ("B)", "B"), ("B.", "B"), ("b", "B"), ("B: dog", "B")),
         *(("The answer is B", "B"), ("ABCD", "ABCD"), ("A", "a"), ("\nB\n", "<answer>B</answer>")),
         *(("Yes", "yes"), ("Yes.", "<answer> Yes </answer>"), ("true", "True"), ("left", "Left"), ("N/A", "n/a")),
@@ -39,8 +40,11 @@ def test_the_same_said_in_another_way_is_right(answer: str, solution: str) -> No
     [
         *(("4", "3"), ("0.333", "1/3"), ("2", r"2\sqrt{3}"), ("5 cm", "6 cm"), ("3 apples", "4"), ("three", "13")),
         *(("more than 3", "3"), ("3 or 4", "3"), ("approximately 3", "3"), ("twenty", "21")),
+        *(("two or three", "2"), ("two to three", "2"), ("three fewer than ten", "3"), ("one of them", "1")),
         *(("A, B, C, D", "B"), ("A or B", "B"), ("B and C", "B"), ("AB", "BA"), ("A", "an")),
         *(("dog", "cat"), ("dogs", "dog"), ("not red", "red"), ("no", "yes"), ("none", "0"), ("dog, cat", "cat, dog")),
+        *(("-3", "3"), ("3", "-3"), ("$-3$", "3"), ("-1/2", "1/2"), ("-x", "x"), ("x-1", "x 1"), ("5!", "5")),
+        *(("(0,1)", "[0,1]"), ("[2, 3)", "(2, 3)"), ("{1,2}", "(1,2)"), ("-red", "5"), ("3-4", "3 4"), ("+", "-")),
         *(("no", "No, it is not"), ("12:30", "12:45"), ("红色", "蓝色"), ("", "B"), ("…", "B"), ("the", "a")),
     ],
 )
@@ -89,6 +93,6 @@ def test_plain_words_are_plain(text: str) -> None:
     assert plain_words(f"  {once} ") == plain_words(once)
 
 
-@given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6))
+@given(st.integers(-20, 20), st.integers(-20, 20))
 def test_whole_numbers_are_right_exactly_when_they_are_equal(said: int, meant: int) -> None:
     assert score(answered(f" {said} "), f"<answer> {meant} </answer>") == float(said == meant)

@@ -1,7 +1,7 @@
 """`multimodal_accuracy`: does the answer to a question about an image say what the reference says?
 
-Mathematics decides first, as in `math_reward`; where it finds no equality, the words do: the text of the answer against
-that of the reference, spelling and form aside.
+Mathematics decides first, as in `math_reward`. Where it finds no equality, the words do, unless both are mathematics:
+the text of the answer against that of the reference, spelling and form aside.
 
 Place in the flow: completion → answer text → mathematics, or else **words** → score.
 """
@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from grpo_rewards_math.accuracy.answer import answer_in, opens_thought, reference_in, spoken_in
-from grpo_rewards_math.accuracy.reward import agrees
+from grpo_rewards_math.accuracy.reward import agrees, is_mathematics
 
 __all__ = ["multimodal_accuracy", "plain_words"]
 
@@ -32,9 +32,13 @@ _NUMBERS = {word: str(value) for value, word in enumerate(_ONES)} | {
 _WRAPPED = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mbox)\s*\{([^{}]*)\}")
 _EDGES = " \t\r\n.,;:!?\"'`´‘’“”„«»*_$"
 """What may stand around words and says nothing."""
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐-―_](?=[^\W\d_])")
+"""Between two letters; elsewhere it may be a minus."""
+_LETTER = re.compile(r"[a-z]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+(?=\w{2,})")
 _CHOICE = re.compile(r"^(?:option|choice|answer)\s+(?=\(?[a-z]\)?$)")
-_BRACKETS = re.compile(r"^[(\[{]([^()\[\]{}]*)[)\]}]$")
+_BRACKETS = re.compile(r"^(?:\(([^\W\d_ ]+)\)|\[([^\W\d_ ]+)\])$")
+"""Around a single word or letter."""
 
 
 def multimodal_accuracy(
@@ -70,19 +74,33 @@ def _answer(completion: str, thought_open: bool) -> str | None:
 
 def _agree_in_words(answer: str, stated: str) -> bool:
     said, meant = plain_words(answer), plain_words(stated)
+    if said == meant and _LETTER.fullmatch(meant):
+        return True  # a choice
+    if is_mathematics(answer) and is_mathematics(stated):
+        return False
     if said == meant:
         return bool(meant)
     # A number that is written as a word is mathematics again, on either side.
-    digits = _NUMBERS.get(said, said), _NUMBERS.get(meant, meant)
+    digits = _in_digits(said), _in_digits(meant)
     return digits != (said, meant) and (digits[0] == digits[1] or agrees(*digits))
+
+
+def _in_digits(words: str) -> str:
+    """The words with the number that they begin with in digits: `three cubes` -> `3 cubes`."""
+    parts = words.split(" ")
+    for count in (2, 1):
+        number = _NUMBERS.get(" ".join(parts[:count]))
+        if number is not None:
+            return " ".join([number, *parts[count:]])
+    return words
 
 
 def plain_words(text: str) -> str:
     """A text without what makes no difference to its words: case, kinds of blanks and quotes, marks around it, LaTeX's
-    wrapping of text, an article at its beginning, brackets around all of it."""
+    wrapping of text, an article at its beginning, brackets around a single word."""
     words = unicodedata.normalize("NFKC", text)
     for _ in range(3):
         words = _WRAPPED.sub(r"\1", words).strip(_EDGES)
-        words = _BRACKETS.sub(r"\1", words)
-    words = re.sub(r"[\s\-‐-―_]+", " ", words.casefold().replace("’", "'")).strip()
+        words = _BRACKETS.sub(lambda match: match[1] or match[2], words)
+    words = re.sub(r"\s+", " ", _HYPHEN.sub(" ", words.casefold().replace("’", "'"))).strip()
     return _ARTICLE.sub("", _CHOICE.sub("", words))

@@ -17,7 +17,7 @@ from grpo_rewards_math.accuracy.read import read, read_sentence
 from grpo_rewards_math.accuracy.spelling import canonical
 from grpo_rewards_math.accuracy.values import Relation, Value, Words, expressions
 
-__all__ = ["agrees", "judge", "math_reward"]
+__all__ = ["agrees", "is_mathematics", "judge", "math_reward"]
 
 _LOG = logging.getLogger("grpo_rewards_math")
 _MAX_ANSWER_CHARACTERS = 2_000
@@ -62,6 +62,12 @@ def judge(completion: str, solution: object, *, thought_open: bool = False) -> f
 def agrees(answer: str, stated: str) -> bool:
     """Whether an answer states what a reference states, by mathematics; False where either cannot be read so."""
     return _reference(stated) is not None and _is_right(answer, stated)
+
+
+def is_mathematics(text: str) -> bool:
+    """Whether a text has a mathematical value: it is no word, no sentence and nothing unreadable."""
+    value = _reference(text)
+    return value is not None and not isinstance(value, Words) and not _is_worded(value)
 
 
 @lru_cache(maxsize=_CACHED_ANSWERS)
