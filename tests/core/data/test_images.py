@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
 from grpo_core.data.images import image_refs, locate, place_images
@@ -32,9 +35,9 @@ def test_every_form_of_an_image_cell_is_read(value: object, expected: tuple[Imag
 
 
 def test_a_decoded_image_is_encoded_without_a_loss() -> None:
-    for mode in ("RGB", "CMYK", "F", "I;16", "P", "LA"):
+    for mode in ("RGB", "CMYK", "F", "I;16", "LA"):
         picture = PIL.Image.new(
-            mode, (3, 2), 7 if mode in ("F", "I;16", "P") else (7,) * len(PIL.Image.new(mode, (1, 1)).getbands())
+            mode, (3, 2), 7 if mode in ("F", "I;16") else (7,) * len(PIL.Image.new(mode, (1, 1)).getbands())
         )
         (image,) = image_refs(picture, column="image")
         assert isinstance(image.source, bytes)
@@ -49,7 +52,7 @@ def test_base64_is_read_bare_and_as_a_data_url() -> None:
     text = base64.b64encode(file.getvalue()).decode()
     for written in (text, f"data:image/png;base64,{text}", text[:40] + "\n" + text[40:]):
         assert image_refs(written, column="image") == (ImageRef(source=file.getvalue()),)
-    with pytest.raises(DataError, match="column image: .* is no valid base64"):
+    with pytest.raises(DataError, match=r"column image: .* is no valid base64"):
         image_refs("data:image/png;base64,%%%", column="image")
 
 
@@ -64,7 +67,7 @@ def test_a_row_with_a_column_for_images_and_none_in_it_has_no_placeholder() -> N
         place_images(asked, ())
 
 
-@pytest.mark.parametrize("value", [42, "", {}, [3.5]])
+@pytest.mark.parametrize("value", [42, b"", {}, [3.5]])
 def test_what_is_no_image_names_the_column(value: object) -> None:
     with pytest.raises(DataError, match=r"column images: .* is not an image"):
         image_refs(value, column="images")
@@ -91,7 +94,7 @@ def test_placeholders_that_match_stay_where_they_are() -> None:
 
 def test_a_text_without_images_may_speak_of_the_tag() -> None:
     written = (Message(role="user", content="What does <image> mean in SVG?"),)
-    assert place_images(written, ()) == written
+    assert place_images(written, (), has_column=False) == written
 
 
 def test_more_placeholders_than_images_is_an_error() -> None:

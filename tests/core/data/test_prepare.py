@@ -15,6 +15,7 @@ from grpo_core.errors import DataError, PluginError
 from grpo_core.recipe.plan import PlannedDataset
 from grpo_core.types import BuildContext, ImageRef, Sample
 from tests.core.data.fakes import component, plan_of, sums, write_rows
+from tests.vl_models import encoded_picture
 
 CONTEXT = BuildContext(seed=0)
 
@@ -150,7 +151,7 @@ def test_a_preprocessor_must_be_a_function(tmp_path: Path) -> None:
 
 
 def test_images_beside_the_data_are_found(tmp_path: Path) -> None:
-    (tmp_path / "a.png").touch()
+    (tmp_path / "a.png").write_bytes(encoded_picture(1))
     sample = load(rows_of(tmp_path, "What is it?", image="a.png")).samples[0]
     assert sample.images == (ImageRef(source=str(tmp_path / "a.png")),)
 

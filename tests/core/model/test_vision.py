@@ -178,6 +178,15 @@ def test_a_prompt_with_images_that_is_too_long_is_not_cut(qwen: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("size", [(27, 28), (300, 20), (1, 1), (20, 300), (3, 100), (640, 480)])
+def test_a_small_image_is_scaled_up_and_keeps_its_shape(qwen: Path, size: tuple[int, int]) -> None:
+    vision, small = vision_of(qwen), image(*size)
+    width, height = vision.resized(small).size
+    assert width % 28 == height % 28 == 0
+    assert 0.85 < (width / height) / (size[0] / size[1]) < 1.15
+    assert vision.tokens_of(small) == width * height // 28**2 == vision.process([small]).tokens
+
+
 def test_an_image_that_no_grid_fits_is_refused_by_sample(qwen: Path) -> None:
     with pytest.raises(DataError, match=r"train-000001: an image of 4000 x 4 pixels cannot be processed"):
         rendered(qwen, sample("<image>?", image(4000, 4)))
@@ -196,3 +205,13 @@ def test_a_model_whose_processor_is_missing_says_so(qwen: Path, tmp_path: Path) 
         (bare / name).write_bytes((qwen / name).read_bytes())
     with pytest.raises(RecipeError, match=r"its image processor cannot be loaded"):
         load_vision(ModelSettings(path=str(bare)))
+
+
+def test_more_pixels_than_allowed_are_scaled_down(qwen: Path) -> None:
+    large = image(400, 300)
+    vision = vision_of(qwen, max_pixels=4 * 56 * 56)
+    width, height = vision.resized(large).size
+    assert width * height <= 4 * 56 * 56
+    assert vision.tokens_of(large) == width * height // 28**2 < vision_of(qwen).tokens_of(large)
+    with pytest.raises(RecipeError, match=r"100 is too few: the model's images have at least \d+ pixels"):
+        vision_of(qwen, max_pixels=100)

@@ -30,8 +30,10 @@ MOST_PIXELS = 2**26
 _MOST_BYTES = 2**28
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "ICO")
 _ORIENTATION = 0x0112
+_TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""EXIF orientation -> Pillow's `Transpose` that undoes it."""
 _TURNED = frozenset({5, 6, 7, 8})
-"""EXIF orientations that exchange width and height."""
+"""Orientations that exchange width and height."""
 _DEEP = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 _STEPS_OF_16_BITS = 257
 """65535 / 255."""
@@ -43,10 +45,10 @@ _QUALITIES = (82, 65, 45, 25)
 def open_image(image: ImageRef) -> Image:
     """The image in RGB. Raises `DataError` that names it when it is missing, broken or no picture."""
     with _opened(image) as opened:
-        import PIL.ImageOps
-
+        orientation = _orientation(opened)
         opened.load()
-        return _rgb(PIL.ImageOps.exif_transpose(opened))
+        rgb = _rgb(opened)
+        return rgb.transpose(_TURNS[orientation]) if orientation in _TURNS else rgb
 
 
 def image_size(image: ImageRef) -> tuple[int, int]:
@@ -54,7 +56,7 @@ def image_size(image: ImageRef) -> tuple[int, int]:
     `open_image` does for what the header shows."""
     with _opened(image) as opened:
         width, height = opened.size
-        return (height, width) if opened.getexif().get(_ORIENTATION) in _TURNED else (width, height)
+        return (height, width) if _orientation(opened) in _TURNED else (width, height)
 
 
 def require_image(image: ImageRef) -> None:
@@ -130,14 +132,30 @@ def _opened(image: ImageRef) -> Iterator[Any]:
 def _picture(pillow: Any, source: Any) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pillow.DecompressionBombWarning)  # what is too large is refused below
-        with pillow.open(source, formats=_FORMATS) as opened:
-            width, height = opened.size
-            if width * height > MOST_PIXELS:
-                raise DataError(
-                    f"it has {width} x {height} pixels, and at most {MOST_PIXELS:,} are read",
-                    hint="Scale it down before.",
-                )
-            yield opened
+        try:
+            opened = pillow.open(source, formats=_FORMATS)
+        except pillow.DecompressionBombError as error:
+            raise _too_large(str(error)) from error
+    with opened:
+        width, height = opened.size
+        if width * height > MOST_PIXELS:
+            raise _too_large(f"it has {width} x {height} of them")
+        yield opened
+
+
+def _too_large(reason: str) -> DataError:
+    return DataError(
+        f"at most {MOST_PIXELS:,} pixels are read, or a small file could fill the memory; {reason}",
+        hint="Scale it down before.",
+    )
+
+
+def _orientation(opened: Any) -> int | None:
+    """As EXIF has it, from what is known of the file without reading its pixels."""
+    if opened.format == "PNG" and "exif" not in opened.info:
+        return None  # or all of it would be read, in search of it
+    found = opened.getexif().get(_ORIENTATION)
+    return found if isinstance(found, int) else None
 
 
 def _pillow() -> Any:

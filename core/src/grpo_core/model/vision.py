@@ -236,7 +236,8 @@ def _grid_size(size: tuple[int, int], *, side: int, low: int, high: int) -> tupl
     processor chooses them; but where that bends a small image out of shape, the smallest size that does not."""
     width, height = size
     chosen_height, chosen_width = smart_resize(height, width, factor=side, min_pixels=low, max_pixels=high)
-    if _bent(chosen_width / chosen_height, width / height) <= MOST_BENT:
+    is_small = width * height < low or min(size) < side
+    if not is_small or _bent(chosen_width / chosen_height, width / height) <= MOST_BENT:
         return chosen_width, chosen_height
     for cells in range(1, high // side**2 + 1):  # of the shorter side
         longer = max(1, round(cells * max(size) / min(size)))
