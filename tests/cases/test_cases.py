@@ -12,7 +12,7 @@ from tests.cases.__main__ import main
 from tests.cases.bank import BANK, judge, read_cases
 
 CASES = read_cases(BANK)
-BUILT_AREAS = {"code", "countdown", "data", "format", "math", "multireward"}
+BUILT_AREAS = {"code", "countdown", "data", "format", "math", "multireward", "vision"}
 NOT_YET = {"judge outputs"}
 """Parts that the built areas' cases still wait for. A part that comes into being leaves this list."""
 
@@ -24,11 +24,8 @@ def test_the_outcome_is_right(case: dict[str, Any]) -> None:
     assert verdict.status == "passed" or verdict.message in NOT_YET
 
 
-def test_areas_that_are_not_built_are_named_as_such() -> None:
-    others = {case["area"]: case for case in CASES if case["area"] not in BUILT_AREAS}
-    assert {area: judge(case).message for area, case in others.items()} == {
-        area: f"the area {area}" for area in ("vision",)
-    }
+def test_an_area_that_is_not_built_is_named_as_such() -> None:
+    assert judge({**CASES[0], "area": "tomorrow"}).message == "the area tomorrow"
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def test_components_of_several_kinds_with_one_name_are_all_shown() -> None:
 
 
 def test_a_backend_shows_its_capabilities() -> None:
-    assert "capabilities weights:shared, weights:stream" in lines(plugins("show", "grpo-core/transformers"))
+    assert "capabilities images, weights:shared, weights:stream" in lines(plugins("show", "grpo-core/transformers"))
 
 
 def test_a_plugin_is_shown_with_its_components(full: str) -> None:
