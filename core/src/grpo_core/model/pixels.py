@@ -48,7 +48,7 @@ def open_image(image: ImageRef) -> Image:
         orientation = _orientation(opened)
         opened.load()
         rgb = _rgb(opened)
-        return rgb.transpose(_TURNS[orientation]) if orientation in _TURNS else rgb
+        return rgb.transpose(_pillow().Transpose(_TURNS[orientation])) if orientation in _TURNS else rgb
 
 
 def image_size(image: ImageRef) -> tuple[int, int]:
