@@ -2,9 +2,9 @@
 
     PYTHONPATH=. python benchmarks/vision.py --turns 3
 
-A random Qwen2-VL makes updates with the `torch` trainer on the CPU: one group of G completions of 64 tokens to one prompt
-with one image; and, as the plain path, the same completions as G groups of one. Turns of both are interleaved. Prints
-medians: CPU seconds of an update, and the peak of what autograd keeps for the backward pass, weights not counted.
+A random Qwen2-VL makes updates with the `torch` trainer on the CPU: one group of G completions of 64 tokens to one
+prompt with one image; and, as the plain path, the same completions as G groups of one. Turns of both are interleaved.
+Prints medians: CPU seconds of an update, and the peak of what autograd keeps for the backward pass, without weights.
 """
 
 from __future__ import annotations
