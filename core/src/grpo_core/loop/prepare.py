@@ -59,6 +59,8 @@ class Prepared:
     """What is allowed and probably not meant."""
     reserved_ids: frozenset[int] = frozenset()
     """Tokens that stand for images and that no completion may have; none where the model reads text only."""
+    image_text: str | None = None
+    """The model's own text for an image in a prompt; None where it reads text only."""
 
     @property
     def train(self) -> tuple[Prompt, ...]:
@@ -131,6 +133,7 @@ def _prepare(plan: LaunchPlan, context: BuildContext) -> Prepared:
         ),
         warnings=tuple(dict.fromkeys([*gather_warnings(plan, data, [*train, evaluation]), *unjudged, *of_ends])),
         reserved_ids=frozenset() if vision is None else vision.reserved_ids,
+        image_text=None if vision is None else vision.placeholder,
     )
 
 

@@ -1,5 +1,5 @@
 """What a run writes down: metrics.jsonl, one line a step; completions/step-000012.jsonl, one line a completion; and
-probes/step-000012.jsonl, one line an answer to a probe prompt.
+probes/step-000012.jsonl, one line an answer to a probe prompt. Both name the images that a prompt has; see thumbnails.py.
 
 All are cut back to the checkpoint when a run is resumed, so every step stands in them once. A disk that is full does
 not end the run: lines of metrics wait until there is room, completions and probes of such a step are lost, and both are
@@ -16,13 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grpo_core.errors import CheckpointError, UsageError
+from grpo_core.errors import CheckpointError, DataError, UsageError
 from grpo_core.loop.lines import LineFile, encode
 from grpo_core.loop.lock import RunLock
+from grpo_core.loop.thumbnails import IMAGES_FOLDER, Thumbnails, allowance
 from grpo_core.recipe.folder import PLAN_FILE, step_files_in
 from grpo_core.recipe.plan import LaunchPlan
 from grpo_core.report.lines import Line, lines_of
-from grpo_core.types import EvaluationReport, Failed, Outcome, ScoredGroup, StepReport
+from grpo_core.types import EvaluationReport, Failed, ImageRef, Outcome, ScoredGroup, StepReport
+from grpo_core.types.sample import PLACEHOLDER
 
 __all__ = ["FolderReplacedError", "NoRecords", "Records", "completion_row", "evaluations_of", "read_metrics"]
 
@@ -46,6 +48,8 @@ class Records:
         self._lines = LineFile(self._metrics)
         self._completions = run_dir / "completions"
         self._probes = run_dir / "probes"
+        self._thumbnails = Thumbnails(run_dir, self._warn_of_image)
+        self._placeholder: str | None = None
         self._plan: LaunchPlan | None = None
         self._last_step = 0
         self._lost: str | None = None
@@ -58,6 +62,10 @@ class Records:
         self._plan = plan
         with _writing(self._run_dir):
             plan.write(self._run_dir)
+
+    def show_images_as(self, placeholder: str | None) -> None:
+        """`placeholder` is the model's own text for an image: records have `<image>` in its place. None: it reads text only."""
+        self._placeholder = placeholder
 
     def cut_back(self, step: int) -> None:
         """Forget everything after `step`, and what a kill left half written. Lines that are damaged otherwise go to
@@ -73,11 +81,14 @@ class Records:
                 later = [path for at, path in step_files_in(folder).items() if at > step]
                 for path in [*later, *folder.glob("*.partial")]:
                     path.unlink()
+            for path in (self._run_dir / IMAGES_FOLDER).glob("*.partial"):
+                path.unlink()
 
     def write_step(self, report: StepReport) -> None:
         """Record a step: its completions first, so that a step in metrics.jsonl has them."""
         self._look()
-        self._write(self._completions / f"step-{report.step:06d}.jsonl", completion_rows(report))
+        rows = self._with_images(completion_rows(report), most=allowance(report.step, report.total_steps))
+        self._write(self._completions / f"step-{report.step:06d}.jsonl", rows)
         evaluation = dict(report.evaluation.metrics) if report.evaluation else {}
         self._append({"step": report.step, **report.metrics, **evaluation})
         self._last_step = report.step
@@ -102,7 +113,7 @@ class Records:
         """Record the answers to the probe prompts after a step; 0: before the first."""
         made = list(rows)
         self._look()
-        self._write(self._probes / f"step-{step:06d}.jsonl", made)
+        self._write(self._probes / f"step-{step:06d}.jsonl", self._with_images(made, most=None))
 
     def rows(self) -> list[dict[str, object]]:
         """The lines of metrics.jsonl."""
@@ -161,6 +172,21 @@ class Records:
             folder.mkdir(parents=True, exist_ok=True)
         self._metrics.touch()
 
+    def _with_images(self, rows: Iterable[Mapping[str, object]], *, most: int | None) -> list[Mapping[str, object]]:
+        """Rows that name their images by digest, `<image>` once for each in the prompt; the first `most` images are
+        kept as thumbnails."""
+        made = list(rows)
+        names = self._thumbnails.keep((image for row in made for image in _images(row)), most=most)
+        return [
+            {**row, "prompt": self._shown(str(row["prompt"])), "images": [names[image] for image in images]}
+            if (images := _images(row))
+            else row
+            for row in made
+        ]
+
+    def _shown(self, prompt: str) -> str:
+        return prompt.replace(self._placeholder, PLACEHOLDER) if self._placeholder else prompt
+
     def _append(self, row: Mapping[str, object]) -> None:
         self._lines.add(_line(row))
         if self._lines.problem is not None:
@@ -177,6 +203,13 @@ class Records:
                 aside.unlink()
             self._warn(path.parent.name, f"{path} cannot be written", "files like it are lost", error)
 
+    def _warn_of_image(self, problem: str, consequence: str, error: OSError | DataError) -> None:
+        """Say once for each kind of problem what it costs."""
+        if consequence not in self._warned:
+            self._warned.add(consequence)
+            reason = f": {_reason(error)}" if isinstance(error, OSError) else ""
+            logger.warning("%s%s; the run goes on, %s", problem, reason, consequence)
+
     def _warn(self, what: str, problem: str, consequence: str, error: OSError) -> None:
         """Say it once for each kind of file: later steps meet the same."""
         if what not in self._warned:
@@ -189,6 +222,9 @@ class NoRecords:
 
     def write_plan(self, plan: LaunchPlan) -> None:
         """Rank 0 does."""
+
+    def show_images_as(self, placeholder: str | None) -> None:
+        """Rank 0 shows them."""
 
     def cut_back(self, step: int) -> None:
         """Nothing is there."""
@@ -277,7 +313,8 @@ def completion_rows(report: StepReport) -> Iterator[dict[str, object]]:
 
 
 def completion_row(scored: ScoredGroup, index: int) -> dict[str, object]:
-    """What was asked of completion `index` of a group, what came back, and what it was worth."""
+    """What was asked of completion `index` of a group, what came back, and what it was worth. `images`, where there
+    are some, are references; `Records` writes their digests."""
     completion = scored.group.completions[index]
     scores = {name: _plain(outcomes[index]) for name, outcomes in scored.outcomes.items()}
     failures = {
@@ -298,7 +335,14 @@ def completion_row(scored: ScoredGroup, index: int) -> dict[str, object]:
         "total": scored.totals[index],
         "records": {name: values[index] for name, values in scored.records.items()},
         "columns": dict(scored.group.sample.columns),
+        **({"images": scored.group.sample.images} if scored.group.sample.images else {}),
     }
+
+
+def _images(row: Mapping[str, object]) -> tuple[ImageRef, ...]:
+    images = row.get("images", ())
+    assert isinstance(images, tuple)
+    return images
 
 
 def _plain(outcome: Outcome) -> float | None:

@@ -83,6 +83,7 @@ def train(
     """Run from `checkpoint`, or from the beginning, to the end; observers hear of every way it can end. `lock` is the
     folder's, on rank 0."""
     records = Records(run_dir, lock) if ranks.is_first else NoRecords()
+    records.show_images_as(prepared.image_text)
     progress = start(prepared, checkpoint)
     state = settle_threads(progress.state, processes=ranks.world_size)
     progress.state = replace(state, per_machine=ranks.local_world_size)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grpo_core.report.images import is_digest
 from grpo_core.report.lines import Row, read_lines
 from grpo_core.report.run import StepFile
 
@@ -15,6 +16,7 @@ __all__ = ["Answer", "Samples", "clipped", "groups_of", "prompt_size", "read_ans
 
 _HEAD_CHARACTERS = 4000
 _TAIL_CHARACTERS = 2000
+_MOST_IMAGES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class Answer:
     """Of its row, as text."""
     records: dict[str, str]
     """What rewards recorded beside their scores, as text."""
+    images: tuple[str, ...] = ()
+    """The digests of its prompt's images; "" for one that could not be read."""
 
     def size(self) -> int:
         """About how many bytes it takes in a page, its prompt aside."""
@@ -57,14 +61,15 @@ class Samples:
     """Prompts of a page, each once."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+    _places: dict[tuple[str, str, tuple[str, ...]], int] = field(default_factory=dict)
 
     def place(self, answer: Answer) -> int:
         """Where the answer's prompt stands in `rows`."""
-        key = (answer.sample_id, answer.prompt)
+        key = (answer.sample_id, answer.prompt, answer.images)
         if key not in self._places:
             self._places[key] = len(self.rows)
-            self.rows.append({"id": answer.sample_id, "prompt": clipped(answer.prompt), "columns": answer.columns})
+            row = {"id": answer.sample_id, "prompt": clipped(answer.prompt), "columns": answer.columns}
+            self.rows.append(row | ({"images": list(answer.images)} if answer.images else {}))
         return self._places[key]
 
 
@@ -118,6 +123,7 @@ def _answer(row: Row, step: int) -> Answer:
         drawn=str(record.get("drawn", "")),
         columns=_texts(record.get("columns", {})),
         records=_texts(record.get("records", {})),
+        images=tuple(name if is_digest(name) else "" for name in record.get("images", ())[:_MOST_IMAGES]),
     )
 
 

@@ -21,7 +21,7 @@ __all__ = ["fill", "json_block", "render"]
 
 _SCRIPTS = (
     *("dom.js", "scale.js", "series.js", "plot.js", "chart.js", "curves.js"),
-    *("scores.js", "probes.js", "completions.js", "start.js"),
+    *("images.js", "scores.js", "probes.js", "completions.js", "start.js"),
 )
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 
@@ -57,7 +57,7 @@ def json_block(data: Mapping[str, Any]) -> Html:
 
 def _policy(style: str, script: str) -> str:
     allowed = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _digest(text: str) -> str:

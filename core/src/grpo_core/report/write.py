@@ -14,15 +14,18 @@ from grpo_core.report.charts import charts_json, lay_out
 from grpo_core.report.completions import keep_completions, summarise
 from grpo_core.report.curves import curve, metric_names, page_curves, weighted
 from grpo_core.report.findings.read import findings_of
+from grpo_core.report.images import read_pictures
 from grpo_core.report.page import render
 from grpo_core.report.probes import read_probes
 from grpo_core.report.run import RunFolder, open_runs
 from grpo_core.report.sections import RunParts
 
-__all__ = ["BUDGET_BYTES", "make_page", "write_report"]
+__all__ = ["BUDGET_BYTES", "IMAGE_BUDGET_BYTES", "make_page", "write_report"]
 
 BUDGET_BYTES = 2_500_000
 """Of texts of completions in the page, and again of probe answers; all runs together."""
+IMAGE_BUDGET_BYTES = 4_000_000
+"""Of thumbnails in the page, as base64; all runs together."""
 _MOST_NOTES = 20
 _MOST_BYTES = 2**30
 """Of a file that is looked at for whether it is a report."""
@@ -64,9 +67,11 @@ def _is_report(path: Path) -> bool:
         return False
 
 
-def make_page(runs: Sequence[RunFolder], *, budget_bytes: int) -> str:
+def make_page(runs: Sequence[RunFolder], *, budget_bytes: int, image_budget_bytes: int = IMAGE_BUDGET_BYTES) -> str:
     """The page about some runs."""
-    made = [_read(run, budget_bytes=budget_bytes // len(runs)) for run in runs]
+    images: dict[str, str] = {}
+    share, image_share = budget_bytes // len(runs), image_budget_bytes // len(runs)
+    made = [_read(run, images, budget_bytes=share, image_budget_bytes=image_share) for run in runs]
     parts, data = [part for part, _ in made], [json for _, json in made]
     metrics = list(dict.fromkeys(name for run in runs for name in (*metric_names(run), *weighted(run))))
     values = {name: [value for run in runs for value in curve(run, name).values] for name in metrics}
@@ -80,15 +85,24 @@ def make_page(runs: Sequence[RunFolder], *, budget_bytes: int) -> str:
         "notes": sections.notes(parts),
     }
     constant = {group: {name: values[name][0] for name in names} for group, names in plot.constant.items()}
-    page = {"runs": data, "charts": charts_json(plot), "constant": constant}
+    page = {"runs": data, "images": images, "charts": charts_json(plot), "constant": constant}
     return render(title=_title(runs), parts=slots, data=page)
 
 
-def _read(run: RunFolder, *, budget_bytes: int) -> tuple[RunParts, dict[str, Any]]:
-    """Everything about one run: for the plain sections, and as data for the script."""
+def _read(
+    run: RunFolder, images: dict[str, str], *, budget_bytes: int, image_budget_bytes: int
+) -> tuple[RunParts, dict[str, Any]]:
+    """Everything about one run: for the plain sections, and as data for the script. Adds its images to `images`."""
     summaries = summarise(run)
     kept = keep_completions(run, summaries, budget_bytes=budget_bytes)
     probes = read_probes(run, budget_bytes=budget_bytes)
+    pictures = read_pictures(
+        run.path / "images",
+        (name for answer in probes.answers for name in answer.images),
+        (name for answer in kept.answers for name in answer.images),
+        budget_bytes=image_budget_bytes,
+    )
+    images |= pictures.texts
     curves = page_curves(run, summaries)
     samples = Samples()
     json = {
@@ -100,9 +114,14 @@ def _read(run: RunFolder, *, budget_bytes: int) -> tuple[RunParts, dict[str, Any
             _json(answer, samples.place(answer), with_text=answer.step in probes.with_text) for answer in probes.answers
         ],
         "samples": samples.rows,
-        "said": {"curves": curves.text, "completions": kept.text if summaries else "", "probes": probes.text},
+        "said": {
+            "curves": curves.text,
+            "completions": kept.text if summaries else "",
+            "probes": probes.text,
+            "images": pictures.text,
+        },
     }
-    left_out = (curves.text, kept.text if len(kept.answers) < kept.total else "", probes.text)
+    left_out = (curves.text, kept.text if len(kept.answers) < kept.total else "", probes.text, pictures.text)
     notes = [*_first(run.notes), *filter(None, left_out)]
     part = RunParts(run=run, summaries=summaries, findings=findings_of(run, summaries), notes=tuple(notes))
     return part, json

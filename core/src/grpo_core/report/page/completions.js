@@ -8,6 +8,7 @@ function showCompletions() {
   for (const run of page.runs) {
     if (run.said.completions) root.append(el('p', { class: 'lead', text: isMany ? `${run.name}: ${run.said.completions}` : run.said.completions }));
   }
+  for (const run of page.runs) if (run.said.images) root.append(el('p', { class: 'hint', text: isMany ? `${run.name}: ${run.said.images}` : run.said.images }));
   if (!all.length) {
     root.append(el('p', { class: 'hint', text: 'No completions were recorded.' }));
     return;
@@ -97,6 +98,6 @@ function completionCard(answer, showGroup) {
       el('p', {}, isMany ? swatch({ colour: runColour(answer.run), dash: null }) : null, el('strong', { text: `step ${answer.step}` }), ` ${isMany ? `${run.name} · ` : ''}${sample.id} · answer ${answer.member + 1}`),
       el('p', { class: 'facts', text: facts(answer) })),
     el('p', { class: 'question', text: promptTitle(sample), title: promptTitle(sample) }),
-    scoreMarks(answer), answerText(answer.text), behind(answer), promptDetails(sample),
+    promptImages(sample), scoreMarks(answer), answerText(answer.text), behind(answer), promptDetails(sample),
     el('button', { type: 'button', class: 'link', text: 'All answers to this prompt', onclick: () => showGroup(group) }));
 }

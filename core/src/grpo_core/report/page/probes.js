@@ -56,7 +56,7 @@ function probePrompts() {
   page.runs.forEach((run, at) => {
     for (const answer of run.probes) {
       const sample = run.samples[answer.sample];
-      const key = `${sample.id} ${sample.prompt}`;
+      const key = `${sample.id} ${sample.prompt} ${sample.images ?? ''}`;
       if (!found.has(key)) found.set(key, { sample, answers: new Map() });
       found.get(key).answers.set(`${at} ${answer.step} ${answer.drawn}`, answer);
     }
@@ -119,7 +119,7 @@ function probeRows(prompts, state, steps, update) {
   const header = el('div', { class: 'probe-row header' }, state.columns.map((column) => columnHead(column, state, steps, update)));
   const rows = chosen.map(({ prompt, number }) => el('article', { class: 'probe' },
     el('h4', {}, el('span', { class: 'number', text: `Prompt ${number}` }), el('span', { text: promptTitle(prompt.sample) })),
-    promptDetails(prompt.sample),
+    promptImages(prompt.sample), promptDetails(prompt.sample),
     el('div', { class: 'probe-row' }, state.columns.map((column) => probeAnswer(answerAt(prompt, column, state), column)))));
   const count = el('p', { class: 'hint', role: 'status', text: `${chosen.length} of ${prompts.length} prompts` });
   const track = el('div', { class: 'probe-track', tabindex: 0, role: 'region', 'aria-label': 'Answers side by side' }, header, rows);
