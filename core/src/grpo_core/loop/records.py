@@ -1,5 +1,5 @@
 """What a run writes down: metrics.jsonl, one line a step; completions/step-000012.jsonl, one line a completion; and
-probes/step-000012.jsonl, one line an answer to a probe prompt. Both name the images that a prompt has; see thumbnails.py.
+probes/step-000012.jsonl, one line an answer to a probe prompt. Both name the images of their prompts: thumbnails.py.
 
 All are cut back to the checkpoint when a run is resumed, so every step stands in them once. A disk that is full does
 not end the run: lines of metrics wait until there is room, completions and probes of such a step are lost, and both are
@@ -64,7 +64,7 @@ class Records:
             plan.write(self._run_dir)
 
     def show_images_as(self, placeholder: str | None) -> None:
-        """`placeholder` is the model's own text for an image: records have `<image>` in its place. None: it reads text only."""
+        """`placeholder` is the model's own text for an image: records have `<image>` there. None: it reads text only."""
         self._placeholder = placeholder
 
     def cut_back(self, step: int) -> None:

@@ -133,6 +133,12 @@ CHARTS: tuple[Chart, ...] = (
         "completions/truncated_share = share",
         unit="share",
     ),
+    _chart(
+        _ANSWERS,
+        "Placeholders",
+        "completions with a token that stands for an image",
+        "completions/placeholders = completions",
+    ),
     _chart(_ANSWERS, "Tokens drawn", "all completions of a step", "completions/tokens = tokens", unit="tokens"),
     _chart(_POLICY, "KL", "divergence from the reference model, nats a token", "policy/kl = KL"),
     _chart(_POLICY, "Entropy", "of the next-token distribution, nats", "policy/entropy = entropy"),
@@ -170,6 +176,14 @@ CHARTS: tuple[Chart, ...] = (
     _chart(_UPDATE, "Gradient norm", "before clipping", "trainer/grad_norm = norm"),
     _chart(_UPDATE, "Learning rate", "of the step's last update", "trainer/learning_rate = rate"),
     _chart(_UPDATE, "Tokens forwarded", "padding not counted", "trainer/tokens = tokens", unit="tokens"),
+    _chart(
+        _UPDATE,
+        "Visual tokens",
+        "made of images, each once an update",
+        "trainer/visual_tokens = tokens",
+        unit="tokens",
+    ),
+    _chart(_UPDATE, "Vision tower", "calls of each process", "trainer/tower_calls = calls"),
     _chart(
         _UPDATE,
         "Padding",
