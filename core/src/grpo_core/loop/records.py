@@ -64,7 +64,7 @@ class Records:
             plan.write(self._run_dir)
 
     def show_images_as(self, placeholder: str | None) -> None:
-        """`placeholder` is the model's own text for an image: records have `<image>` there. None: it reads text only."""
+        """`placeholder` is the model's own text for an image; records have `<image>`. None: it reads text only."""
         self._placeholder = placeholder
 
     def cut_back(self, step: int) -> None:

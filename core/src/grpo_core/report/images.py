@@ -72,7 +72,7 @@ def _size(path: Path) -> int:
         size = path.stat().st_size
     except OSError:
         return 0
-    return 4 * (size + 2) // 3 if 0 < size <= _MOST_BYTES else 0
+    return 4 * ((size + 2) // 3) if 0 < size <= _MOST_BYTES else 0
 
 
 def _encoded(path: Path) -> str | None:
