@@ -36,10 +36,28 @@ def grpo_dataset_preprocessors() -> Iterable[DatasetSpec]:
 
 @hookimpl
 def grpo_recipes() -> Iterable[RecipeSpec]:
-    """Runs that work as they are."""
+    """A run for a laptop, and the published ones."""
     yield RecipeSpec(
         name="clevr-count-tiny",
         summary="Counting in pictures with the embedded 0.6 M-parameter model: minutes on two CPU cores, no download",
         package="grpo_datasets_vision",
         path="recipes/clevr-count-tiny.yaml",
+    )
+    yield RecipeSpec(
+        name="clevr-count",
+        summary="ClevrCount with Qwen2.5-VL-3B-Instruct on eight GPUs: vLLM and ZeRO-3",
+        package="grpo_datasets_vision",
+        path="recipes/clevr-count.yaml",
+    )
+    yield RecipeSpec(
+        name="geoqa",
+        summary="GEOQA with Qwen2.5-VL-3B-Instruct on eight GPUs: vLLM and ZeRO-3",
+        package="grpo_datasets_vision",
+        path="recipes/geoqa.yaml",
+    )
+    yield RecipeSpec(
+        name="open-r1-multimodal",
+        summary="Open-R1 multimodal with Qwen2.5-VL-3B-Instruct on eight GPUs: vLLM and ZeRO-3",
+        package="grpo_datasets_vision",
+        path="recipes/open-r1-multimodal.yaml",
     )
