@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,16 @@ def test_rows_of_a_file_are_shown_from_the_wheel(import_path: str, tmp_path: Pat
     assert "in triangle ABC" in shown
 
 
-def test_a_recipe_ships_its_system_prompt_and_says_which_packages_it_needs(import_path: str, tmp_path: Path) -> None:
-    shown = grpoctl(import_path, tmp_path, "recipe", "show", "clevr-count")
-    system = shown.partition("recipes/clevr-count.yaml")[0]
-    assert "ClevrCount as it was published" in shown, system
+def test_a_recipe_says_which_packages_it_needs(import_path: str, tmp_path: Path) -> None:
     said = grpoctl(import_path, tmp_path, "recipe", "check", "clevr-count", code=3)
-    assert "pip install grpo-rewards-math" in said
+    for package in ("grpo-rewards-math", "grpo-rollout-vllm", "grpo-trainer-deepspeed"):
+        assert f"pip install '{package}'" in said
+
+
+def test_a_recipe_has_its_system_prompt_in_the_wheel(import_path: str, tmp_path: Path) -> None:
+    """Without what other packages bring, in a recipe that extends it."""
+    own = "extends: clevr-count\nplugins: {require: []}\nrewards: [format_reward]\nrollout: {use: transformers}\n"
+    (tmp_path / "own.yaml").write_text(own, encoding="utf-8")
+    torch = ("--trainer", "torch", "--set", "trainer.options={}")
+    told = json.loads(grpoctl(import_path, tmp_path, "recipe", "explain", "own.yaml", *torch, "--json"))
+    assert "enclosed within <think> </think> and <answer> </answer> tags" in told["dataset.system"]["value"]
