@@ -17,7 +17,7 @@ SPREAD := -n auto --dist loadfile
 # In the order of tests/conftest.py; else files with many tests come first, and a long one is waited for at the end.
 LONGEST_FIRST := --no-loadscope-reorder
 test test-slow test-engines test-engines-slow: export OMP_NUM_THREADS := 1
-ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed packaging/test_engine_wheels.py)
+ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed plugins/grpo_datasets_vision packaging/test_engine_wheels.py)
 
 .PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
 
