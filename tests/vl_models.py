@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
@@ -74,32 +74,40 @@ _TOWER: dict[str, Any] = {"hidden_size": 64, "intermediate_size": 96, "num_heads
 
 
 def make_vl_folder(
-    family: VlFamily, directory: Path, *, dtype: torch.dtype = torch.float32, seed: int = 0, **text: Any
+    family: VlFamily,
+    directory: Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    seed: int = 0,
+    words: Sequence[str] = (),
+    **text: Any,
 ) -> Path:
     """Write a model of this family into `directory` and return it; `text` changes the text model's config.
 
     Texts are bytes (tokens 0 to 255), so every prompt can be spelled; the image tokens come behind them. An image of
     Qwen's families has 4 to 64 visual tokens, of 28 x 28 pixels (Qwen3-VL: 32 x 32); Idefics3 and SmolVLM cut it into
-    tiles of 4 tokens, and the whole is one more.
+    tiles of 4 tokens, and the whole is one more. Each of `words` is one token, which keeps long prompts short.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = _BUILDERS[family]({**_TEXT, **text})
+        model = _BUILDERS[family]({**_TEXT, "vocab_size": VOCAB_SIZE + len(words), **text})
     ends = [END_ID] if family.startswith("qwen") else [END_ID, _ID["<end_of_utterance>"]]
     model.generation_config.eos_token_id = ends
     model.generation_config.pad_token_id = PAD_ID
     model.to(dtype).eval().save_pretrained(directory)
-    make_vl_tokenizer(family).save_pretrained(directory)
+    make_vl_tokenizer(family, words).save_pretrained(directory)
     for name, content in _PROCESSORS[family].items():
         (directory / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
     return directory
 
 
-def make_vl_tokenizer(family: VlFamily) -> Any:
-    """The tokenizer of a folder, with the family's chat template."""
+def make_vl_tokenizer(family: VlFamily, words: Sequence[str] = ()) -> Any:
+    """The tokenizer of a folder, with the family's chat template; `words` are no two alike."""
     tokenizer = make_tokenizer(_QWEN_TEMPLATE if family.startswith("qwen") else _IDEFICS_TEMPLATE)
     tokenizer.model_max_length = _TEXT["max_position_embeddings"]
     tokenizer.add_tokens(list(_IMAGE_TOKENS), special_tokens=True)
+    if words:
+        tokenizer.add_tokens(list(words))
     return tokenizer
 
 

@@ -106,6 +106,8 @@ def test_lines_of_json_name_their_images_beside_the_file(tmp_path: Path) -> None
 
 
 def test_the_documents_own_form_of_a_row_is_read_by_each_dataset(tmp_path: Path) -> None:
+    for seed, name in enumerate(("a.png", "b.png")):
+        (tmp_path / name).write_bytes(encoded_picture(seed))
     row = {
         "images": ["a.png", "b.png"],
         "messages": [
