@@ -94,7 +94,18 @@ def test_three_steps_run_on_rows_of_the_hubs_schema(recipe: str, tmp_path: Path)
     write_parquet(tmp_path / "rows.parquet", make_rows(3 * prompts + 2))
     grpoctl(
         tmp_path,
-        *("train", "--recipe", recipe, "--rewards", "format_reward", "--output", "run", "--model", "./model", *EMBEDDED),
+        *(
+            "train",
+            "--recipe",
+            recipe,
+            "--rewards",
+            "format_reward",
+            "--output",
+            "run",
+            "--model",
+            "./model",
+            *EMBEDDED,
+        ),
         *("--dataset", f"{dataset}?path=rows.parquet", "--eval-rows", "2", "--max-completion-tokens", "6"),
     )
     rows = [row for row in metrics_of(tmp_path / "run") if row["step"]]

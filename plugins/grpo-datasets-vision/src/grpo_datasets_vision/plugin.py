@@ -44,6 +44,12 @@ def grpo_recipes() -> Iterable[RecipeSpec]:
         path="recipes/clevr-count-tiny.yaml",
     )
     yield RecipeSpec(
+        name="clevr-engines-smoke",
+        summary="Images through both engines on a CPU: two vLLM servers, two ZeRO-3 processes, 10 steps",
+        package="grpo_datasets_vision",
+        path="recipes/clevr-engines-smoke.yaml",
+    )
+    yield RecipeSpec(
         name="clevr-count",
         summary="ClevrCount with Qwen2.5-VL-3B-Instruct on eight GPUs: vLLM and ZeRO-3",
         package="grpo_datasets_vision",
