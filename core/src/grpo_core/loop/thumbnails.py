@@ -8,12 +8,11 @@ no run: its place in the records is empty.
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from grpo_core.errors import DataError
-from grpo_core.model.pixels import digest, open_image
+from grpo_core.model.pixels import digest, thumbnail
 from grpo_core.types import ImageRef
 
 __all__ = ["IMAGES_FOLDER", "MOST_THUMBNAILS", "Thumbnails", "allowance"]
@@ -21,9 +20,6 @@ __all__ = ["IMAGES_FOLDER", "MOST_THUMBNAILS", "Thumbnails", "allowance"]
 IMAGES_FOLDER = "images"
 MOST_THUMBNAILS = 1000
 """Of a run's training prompts, each about 20 kB at most; those of the few probe prompts come in addition."""
-_SIDE = 320
-_MOST_BYTES = 20_000
-_QUALITIES = (82, 65, 45, 25)
 
 Warn = Callable[[str, str, OSError | DataError], None]
 """Says a problem, its consequence and the error, once for its kind."""
@@ -63,7 +59,7 @@ class Thumbnails:
         try:
             if path.is_file():
                 return
-            encoded = _encoded(image)
+            encoded = thumbnail(image)
             self._folder.mkdir(parents=True, exist_ok=True)
             aside.write_bytes(encoded)
             aside.replace(path)
@@ -73,16 +69,3 @@ class Thumbnails:
             with contextlib.suppress(OSError):
                 aside.unlink()
             self._warn(f"{path} cannot be written", "files like it are lost until there is room", error)
-
-
-def _encoded(image: ImageRef) -> bytes:
-    picture = open_image(image)
-    picture.thumbnail((_SIDE, _SIDE))
-    encoded = b""
-    for quality in _QUALITIES:
-        file = io.BytesIO()
-        picture.save(file, format="JPEG", quality=quality)
-        encoded = file.getvalue()
-        if len(encoded) <= _MOST_BYTES:
-            break
-    return encoded
