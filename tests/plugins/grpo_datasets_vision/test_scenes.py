@@ -142,6 +142,43 @@ def test_the_sheet_shows_scenes_and_says_what_is_asked(tmp_path: Path, capsys: p
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
+def test_the_picture_in_the_documentation_is_what_its_command_draws(tmp_path: Path) -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    command = re.search(
+        r"^\$ python -m grpo_datasets_vision.scenes scenes.jpg(.*)$",
+        (docs / "counting.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert command is not None
+    main([str(tmp_path / "scenes.jpg"), *command[1].split()])
+    with Image.open(tmp_path / "scenes.jpg") as drawn, Image.open(docs / "images" / "scenes.jpg") as shown:
+        assert drawn.size == shown.size
+        assert np.abs(np.asarray(drawn, float) - np.asarray(shown, float)).mean() < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sheet.notes"], "unknown file extension: .notes"),
+        (["missing/sheet.png"], "No such file or directory: "),
+        (["sheet.png", "--pixels", "9"], "greater than or equal to 56"),
+        (["sheet.png", "--rows", "0"], "--rows 0: at least 1"),
+    ],
+)
+def test_a_sheet_that_cannot_be_drawn_is_told(
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_options_that_contradict_are_refused() -> None:
     with pytest.raises(ValueError, match="min_count = 7 is larger than max_count = 5"):
         ClevrCountOptions(min_count=7, max_count=5)

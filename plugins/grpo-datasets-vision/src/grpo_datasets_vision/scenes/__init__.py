@@ -6,7 +6,7 @@
     sprite          a picture of one solid
     render          a picture of a scene
     source          rows of the dataset `clevr_count`, without a download
-    sheet           `python -m grpo_datasets_vision.scenes OUT.png`: several scenes to look at
+    __main__        `python -m grpo_datasets_vision.scenes OUT.jpg`: several scenes to look at
 
 Drawn with Pillow and numpy; nothing is read from a file.
 """
