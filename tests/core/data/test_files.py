@@ -57,6 +57,38 @@ def test_a_json_file_holds_a_list_or_lines(tmp_path: Path, text: str) -> None:
     assert columns(write(tmp_path / "a.json", text)) == [{"q": 1}, {"q": "x"}]
 
 
+@pytest.mark.parametrize("name", ["metadata.jsonl", "metadata.csv"])
+def test_the_metadata_of_a_folder_of_images_name_its_images(tmp_path: Path, name: str) -> None:
+    rows = {
+        "metadata.jsonl": '{"file_name": "0.png", "left_file_name": "l.png", "query": "What?"}\n',
+        "metadata.csv": "file_name,left_file_name,query\n0.png,l.png,What?\n",
+    }
+    write(tmp_path / "train" / name, rows[name])
+    [row] = read(tmp_path)
+    assert dict(row.columns) == {"image": "0.png", "left": "l.png", "query": "What?"}
+    assert row.folder == tmp_path / "train"
+
+
+def test_several_images_of_a_row_are_named_in_metadata_and_no_column_is_lost(tmp_path: Path) -> None:
+    rows = (
+        '{"file_names": ["0.png", "1.png"]}',
+        '{"image": "a", "file_name": "b"}',
+        '{"file_name": "a", "image_file_name": "b"}',
+    )
+    assert columns(write(tmp_path / "metadata.jsonl", "\n".join(rows))) == [
+        {"images": ["0.png", "1.png"]},
+        {"image": "a", "file_name": "b"},
+        {"image": "a", "image_file_name": "b"},
+    ]
+    assert columns(write(tmp_path / "rows.jsonl", '{"file_name": "0.png"}')) == [{"file_name": "0.png"}]
+
+
+def test_a_folder_of_images_alone_is_told_what_to_put_beside_them(tmp_path: Path) -> None:
+    write(tmp_path / "0.PNG", "")
+    with pytest.raises(DataError, match=r"holds no file that can be read(.|\n)*Put a metadata.jsonl beside the images"):
+        read(tmp_path)
+
+
 def test_a_json_file_may_hold_a_single_row(tmp_path: Path) -> None:
     assert columns(write(tmp_path / "a.json", '{"q": 1}')) == [{"q": 1}]
 

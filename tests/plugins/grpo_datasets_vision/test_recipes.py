@@ -86,7 +86,10 @@ def test_a_recipe_is_sound(recipe: str, tmp_path: Path) -> None:
     assert "rewards multimodal_accuracy, format_reward" in said
 
 
-@pytest.mark.parametrize("recipe", RUNS)
+@pytest.mark.parametrize(
+    "recipe",
+    ["clevr-count", *(pytest.param(name, marks=pytest.mark.slow) for name in ("geoqa", "open-r1-multimodal"))],
+)
 def test_three_steps_run_on_rows_of_the_hubs_schema(recipe: str, tmp_path: Path) -> None:
     """With another model, other rows and shorter texts, and the engines that are here."""
     dataset, make_rows, prompts = RUNS[recipe]
@@ -94,18 +97,7 @@ def test_three_steps_run_on_rows_of_the_hubs_schema(recipe: str, tmp_path: Path)
     write_parquet(tmp_path / "rows.parquet", make_rows(3 * prompts + 2))
     grpoctl(
         tmp_path,
-        *(
-            "train",
-            "--recipe",
-            recipe,
-            "--rewards",
-            "format_reward",
-            "--output",
-            "run",
-            "--model",
-            "./model",
-            *EMBEDDED,
-        ),
+        *("train", "--recipe", recipe, "--output", "run", "--model", "./model", *EMBEDDED),
         *("--dataset", f"{dataset}?path=rows.parquet", "--eval-rows", "2", "--max-completion-tokens", "6"),
     )
     rows = [row for row in metrics_of(tmp_path / "run") if row["step"]]
@@ -113,6 +105,6 @@ def test_three_steps_run_on_rows_of_the_hubs_schema(recipe: str, tmp_path: Path)
     assert max(float(str(row["sampler/gap_mean"])) for row in rows) < 0.05  # bf16 on both sides
     completions = completions_of(tmp_path / "run")
     assert len(completions) == 3 * 96
-    assert {"format_reward"} <= set(json.dumps(completions[0]).replace('"', " ").split())
+    assert {"multimodal_accuracy", "format_reward"} <= set(json.dumps(completions[0]).replace('"', " ").split())
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
     assert "The reasoning process and answer are enclosed within <think>" in json.dumps(plan)

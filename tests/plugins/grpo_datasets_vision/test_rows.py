@@ -105,6 +105,17 @@ def test_lines_of_json_name_their_images_beside_the_file(tmp_path: Path) -> None
     assert [image.source for image in sample.images] == [str(tmp_path / "images" / "0.png")]
 
 
+def test_a_folder_of_images_with_metadata_is_read(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "0.png").write_bytes(encoded_picture(0))
+    row = {"file_name": "0.png", "problem": "What is angle ABC?", "solution": "<answer> 45° </answer>"}
+    (tmp_path / "folder" / "metadata.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    plan = planned("geoqa?path=./folder", tmp_path)
+    [sample] = load_samples(plan, split="train", seed=0, context=BuildContext()).samples
+    assert [image.source for image in sample.images] == [str(tmp_path / "folder" / "0.png")]
+    assert sample.columns == {"solution": row["solution"]}
+
+
 def test_the_documents_own_form_of_a_row_is_read_by_each_dataset(tmp_path: Path) -> None:
     for seed, name in enumerate(("a.png", "b.png")):
         (tmp_path / name).write_bytes(encoded_picture(seed))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,8 @@ _MOST_BYTES = 2**33
 """Of a file that is read as a whole; lines and Parquet have no end."""
 _MOST_LINE_BYTES = 2**28
 """Of a line: more than any row with its images has, and less than a file of zeros."""
+
+_IMAGE_SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
 
 
 def read_path(path: Path, *, split: str | None, purpose: str, subset: str | None = None) -> list[Row]:
@@ -50,13 +53,36 @@ def _read(path: Path, split: str | None, purpose: str, subset: str | None) -> li
         )
     folder = _subset_of(path, subset) if subset else path
     files = _files_of(folder, split, purpose) if folder.is_dir() else [_known(path)]
-    rows = [(file, place, columns) for file in files for place, columns in _READERS[file.suffix.lower()](file)]
+    rows = [
+        (file, place, _with_images(file, columns))
+        for file in files
+        for place, columns in _READERS[file.suffix.lower()](file)
+    ]
     if not rows:
         raise DataError(f"{path}: holds no rows", hint="Is it the right file? Each row is one prompt.")
     return [
         Row(index=index, place=f"{file.name} {place}", columns=columns, folder=file.parent)
         for index, (file, place, columns) in enumerate(rows)
     ]
+
+
+def _with_images(file: Path, columns: Mapping[str, object]) -> Mapping[str, object]:
+    """The columns; those of a `metadata` file that name files beside it, as `datasets` has it for folders of images,
+    are images: `file_name` of the column `image`, `file_names` of `images`, `left_file_name` of `left`."""
+    if file.stem.lower() != "metadata":
+        return columns
+    kept: dict[str, object] = {}
+    for name, value in columns.items():
+        column = _column_of_files(name)
+        kept[column if column and column not in (*columns, *kept) else name] = value
+    return kept
+
+
+def _column_of_files(name: str) -> str | None:
+    if name in ("file_name", "file_names"):
+        return "images" if name.endswith("s") else "image"
+    found = re.fullmatch(r"(.+)_file_names?", name)
+    return found[1] if found else None
 
 
 def _known(file: Path) -> Path:
@@ -88,7 +114,10 @@ def _files_of(folder: Path, split: str | None, purpose: str) -> list[Path]:
     inside = (path.relative_to(folder) for path in found)
     files = [path for path in inside if not any(part.startswith(".") for part in path.parts)]
     if not files:
-        raise DataError(f"{folder}: holds no file that can be read", hint=f"Known endings are {', '.join(SUFFIXES)}.")
+        hint = f"Known endings are {', '.join(SUFFIXES)}."
+        if any(path.suffix.lower() in _IMAGE_SUFFIXES for path in folder.rglob("*")):
+            hint = 'Put a metadata.jsonl beside the images: {"file_name": "0001.png", "query": "…", "solution": "…"}.'
+        raise DataError(f"{folder}: holds no file that can be read", hint=hint)
     by_split: dict[str, list[Path]] = {}
     for file in files:
         by_split.setdefault(file_split(file) or "", []).append(folder / file)
