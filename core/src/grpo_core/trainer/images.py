@@ -31,9 +31,7 @@ Value = TypeVar("Value")
 class Opaque(Generic[Value]):
     """Holds what goes into the policy and comes out of it and no wrapper is to look into. FSDP and DeepSpeed put hooks
     on every tensor that they find there: gradients of features would begin collectives, on some ranks only, and be
-    scaled twice."""
-
-    __slots__ = ("value",)
+    scaled twice. Without slots: DeepSpeed asks for the attributes of what a module gives."""
 
     def __init__(self, value: Value) -> None:
         self.value = value

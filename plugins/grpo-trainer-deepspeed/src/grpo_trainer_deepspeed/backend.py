@@ -213,7 +213,8 @@ class DeepSpeedTrainer:
         )
 
     def export(self, directory: Path) -> None:
-        """Write config, weights, generation config and tokenizer, as `from_pretrained` reads them."""
+        """Write config, weights, generation config, tokenizer and the files of the image processor, as
+        `from_pretrained` reads them."""
         lora = self._settings.lora
         if lora is not None and not lora.merge:
             self.export_adapter(directory / ADAPTER_FOLDER)
@@ -221,6 +222,8 @@ class DeepSpeedTrainer:
             self._export_model(directory)
         if self._context.rank == 0:
             self._tokenizer.save_pretrained(directory)
+            if self._images is not None:
+                self._images.save(directory)
 
     def _export_model(self, directory: Path) -> None:
         lora, writes, model = self._settings.lora, self._context.rank == 0, self._policy.model

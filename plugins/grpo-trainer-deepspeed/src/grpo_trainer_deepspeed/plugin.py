@@ -16,5 +16,5 @@ def grpo_trainer_backends() -> Iterable[TrainerSpec]:
         target="grpo_trainer_deepspeed.backend:make",
         options="grpo_trainer_deepspeed.options:DeepSpeedOptions",
         requires=("deepspeed>=0.19.8",),
-        capabilities=frozenset({"freeze", "lora", "weights:shared", "weights:stream"}),
+        capabilities=frozenset({"freeze", "images", "lora", "weights:shared", "weights:stream"}),
     )
