@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_core.trial.reference import FORMS, Reference, candidates, reference_text
+from grpo_core.trial.reference import FORMS, Reference, answer_block, candidates, reference_text
 from tests.core.trial.making import samples
 
 
@@ -79,3 +79,11 @@ def test_what_follows_no_program_continues_nothing() -> None:
 @pytest.mark.parametrize("bound", [[], ["task"], ["dataset", "task"]])
 def test_a_reward_that_gets_nothing_of_the_row_cannot_know_the_answer(bound: list[str]) -> None:
     assert candidates(bound, ["solution", "task"], samples({"solution": "1", "task": "math"})) == ()
+
+
+@pytest.mark.parametrize("text", ["<answer> 6 </answer>", "<think>2 * 3</think>\n\n<answer> 6 </answer>"])
+def test_an_answer_that_has_its_tags_gets_no_second_ones(text: str) -> None:
+    assert FORMS["in <answer>"](text) == "<answer> 6 </answer>"
+    assert FORMS["in <answer>, after <think>"](text) == "<think></think>\n<answer> 6 </answer>"
+    assert FORMS["bare"](text) == text
+    assert answer_block("6") == "<answer>6</answer>"

@@ -86,6 +86,13 @@ def test_the_recipe_asks_what_the_model_was_warmed_up_on(tmp_path: Path) -> None
     assert asked.model_copy(update={"rows": TASK.rows}) == TASK
 
 
+def test_a_dry_run_shows_that_both_rewards_pay_the_right_answer(tmp_path: Path) -> None:
+    few = ("--set", "dataset.options.rows=64", "--eval-rows", "8", "--steps", "1", "--output", "run")
+    told = grpoctl(tmp_path, "train", "--recipe", "clevr-count-tiny", *few, "--dry-run").stdout
+    assert "reward multimodal_accuracy: 1 on " in told
+    assert "reward format_reward: 1 on " in told
+
+
 def test_the_warm_up_lowers_the_loss_and_the_same_seed_gives_the_same_weights(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:

@@ -25,7 +25,7 @@ from grpo_core.reward.binding import Answer
 from grpo_core.reward.call import call, is_async
 from grpo_core.reward.check import BoundReward, check_rewards
 from grpo_core.trial.purity import why_impure
-from grpo_core.trial.reference import candidates, reference_text
+from grpo_core.trial.reference import answer_block, candidates, reference_text
 from grpo_core.trial.scoring import FIRST_STEP, make_group, open_scorer, score
 from grpo_core.types import BuildContext, Failed, Outcome, RolloutGroup, Sample
 
@@ -99,7 +99,7 @@ def _made_up(sample: Sample, prompts: Sequence[Prompt], reward: BoundReward) -> 
         sample.columns, sample.columns, some
     )
     answers = (reference_text(sample.columns.get(column)) for column in columns)
-    return f"<think>made up</think>\n<answer>{next(filter(None, answers), '42')}</answer>"
+    return f"<think>made up</think>\n{answer_block(next(filter(None, answers), '42'))}"
 
 
 class _Overdue(BaseException):

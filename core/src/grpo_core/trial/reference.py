@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from grpo_core.trial.programs import is_program
 from grpo_core.types import Sample
 
-__all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "candidates", "is_well_known", "reference_text"]
+__all__ = ["EMPTY_THOUGHT", "FORMS", "Reference", "answer_block", "candidates", "is_well_known", "reference_text"]
 
 EMPTY_THOUGHT = "<think></think>\n"
 """What some forms begin with."""
 FORMS: Mapping[str, Callable[[str], str]] = {
     "bare": lambda text: text,
     "in \\boxed{}": lambda text: f"\\boxed{{{text}}}",
-    "in <answer>": lambda text: f"<answer>{text}</answer>",
-    "in <answer>, after <think>": lambda text: f"{EMPTY_THOUGHT}<answer>{text}</answer>",
+    "in <answer>": lambda text: answer_block(text),
+    "in <answer>, after <think>": lambda text: f"{EMPTY_THOUGHT}{answer_block(text)}",
     "in a python fence": lambda text: f"```python\n{text}\n```",
 }
 """Name -> how an answer is written."""
@@ -36,6 +36,7 @@ _NAMES = (
 _ROUTING = ("task", "dataset")
 """Columns that say which rewards a row is for."""
 _FENCED = re.compile(r"```python[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_ANSWER = re.compile(r"<answer>.*?</answer>", re.DOTALL)
 _LONGEST = 200
 """Characters of a value that may be an answer although its column has no well-known name."""
 
@@ -86,6 +87,12 @@ def candidates(bound: Iterable[str], columns: Iterable[str], samples: Sequence[S
 def is_well_known(column: str) -> bool:
     """Whether datasets call the right answer like that."""
     return column in _NAMES
+
+
+def answer_block(text: str) -> str:
+    """An answer in its tags; one that has them, after its reasoning or not, keeps its own."""
+    own = _ANSWER.findall(text)
+    return own[-1] if own else f"<answer>{text}</answer>"
 
 
 def reference_text(value: object) -> str | None:
