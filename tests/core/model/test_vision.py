@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +217,13 @@ def test_more_pixels_than_allowed_are_scaled_down(qwen: Path) -> None:
     assert vision.tokens_of(large) == width * height // 28**2 < vision_of(qwen).tokens_of(large)
     with pytest.raises(RecipeError, match=r"100 is too few: the model's images have at least \d+ pixels"):
         vision_of(qwen, max_pixels=100)
+
+
+def test_models_of_text_need_no_pillow() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['PIL'] = None\n"
+        "import grpo_core.model.vision, grpo_core.rollout.backend, grpo_core.trainer.backend, grpo_core.loop.train\n"
+        "assert not [name for name in sys.modules if 'image_processing' in name]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

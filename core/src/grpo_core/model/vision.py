@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import transformers
 from torch import Tensor
-from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 from transformers.utils import cached_file
 
 from grpo_core.errors import DataError, Problem, RecipeError
@@ -234,6 +233,9 @@ def _bytes(inputs: PixelInputs) -> int:
 def _grid_size(size: tuple[int, int], *, side: int, low: int, high: int) -> tuple[int, int]:
     """Width and height of an image in whole cells of `side` pixels and with an area between the bounds, as Qwen's
     processor chooses them; but where that bends a small image out of shape, the smallest size that does not."""
+    # Here, as it needs Pillow and takes seconds to import, which models of text do without.
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
     width, height = size
     chosen_height, chosen_width = smart_resize(height, width, factor=side, min_pixels=low, max_pixels=high)
     is_small = width * height < low or min(size) < side
