@@ -111,7 +111,11 @@ def test_a_name_to_freeze_that_is_nowhere_is_told_before_the_model_is_loaded(tmp
     ran = grpoctl(tmp_path, *train_arguments("run", "--set", "trainer.freeze=[visul]"), code=2)
     assert "trainer.freeze.0" in ran.stderr
     assert "no module or weight 'visul'; did you mean 'visual'?" in ran.stderr
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    adapted = ("--lora-rank", "4", "--set", "trainer.lora.vision=true", "--set", "trainer.freeze=[vision]")
+    ran = grpoctl(tmp_path, *train_arguments("run", *adapted), code=2)
+    assert "trainer.freeze.0: 'vision' has model.visual.blocks.0." in ran.stderr
+    assert "which trainer.lora adds or trains" in ran.stderr
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -60,6 +60,8 @@ def cases(sharding: str) -> Iterator[Case]:
     yield Case(name=f"images, {one}", shared=one, options=options, has_images=True)
     yield Case(name=f"images cut small, {one}", shared=one, trainer=small, options=options, has_images=True)
     yield Case(name="a frozen tower", shared=one, trainer={"freeze": ["vision"]}, options=options, has_images=True)
+    adapted = {**small, "lora": {"rank": 4, "vision": True}}
+    yield Case(name="adapters in the tower", shared=one, trainer=adapted, options=options, has_images=True)
     yield Case(name="images of a split group", shared="a group is split", options=options, has_images=True)
     lora = {"lora": {"rank": 4}}
     yield Case(name="LoRA", shared="a group is split", objective=extra, trainer=lora, options=options)

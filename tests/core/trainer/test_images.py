@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from grpo_core.backends import ModelSettings
-from grpo_core.model.image_features import tower_of
+from grpo_core.errors import TrainerError
+from grpo_core.model.image_features import ImageFeatures, encode_images, tower_of
 from grpo_core.model.vision import load_vision
 from grpo_core.protocols import TrainerBackend
+from grpo_core.trainer import policy as policy_module
 from grpo_core.types import TrainBatch
 from tests.core.trainer.batches import (
     UNTOUCHED,
@@ -129,6 +133,45 @@ def test_the_plain_path_reads_images_too(family: VlFamily, tmp_path: Path) -> No
         gradients.append(gradient_of_update(trainer, batch, tmp_path / path))
         assert trainer.policy_path == path
     assert_same_gradients(gradients[1], gradients[0])
+
+
+class OwnScale(nn.Module):
+    """A head that scales its logits in a way that no config names."""
+
+    def __init__(self, projection: nn.Module) -> None:
+        super().__init__()
+        self.projection = projection
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        scaled: torch.Tensor = self.projection(hidden) * 0.5
+        return scaled
+
+
+def test_an_unknown_head_is_found_out_by_a_row_with_an_image_and_images_are_encoded_once_all_the_same(
+    qwen: Path, tmp_path: Path
+) -> None:
+    trainer = make_trainer(qwen, micro_batch_tokens=SMALL, freeze=("lm_head",), **UNTOUCHED)
+    model: Any = trainer.module()
+    model.lm_head = OwnScale(model.lm_head)
+    batch = make_vl_batch(qwen)
+    expected = plain_vl_gradient(model, qwen, batch)
+    found = gradient_of_update(trainer, batch, tmp_path)
+    assert trainer.policy_path == "plain"
+    assert_same_gradients(found, expected)
+
+
+def test_a_family_whose_features_are_not_what_its_own_forward_reads_is_refused(
+    qwen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(model: Any, inputs: Any) -> ImageFeatures:
+        features = encode_images(model, inputs)
+        return replace(features, pooled=tuple(None if each is None else each * 3 for each in features.pooled))
+
+    monkeypatch.setattr(policy_module, "encode_images", wrong)
+    with pytest.raises(
+        TrainerError, match=r"Qwen2VLForCond\w+ does not make of images that are encoded once what its own"
+    ):
+        make_trainer(qwen).logprobs(make_vl_batch(qwen), "policy")
 
 
 def same_stats(one: TrainerBackend, other: TrainerBackend, batch: TrainBatch, *, atol: float) -> None:

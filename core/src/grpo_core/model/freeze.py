@@ -11,6 +11,7 @@ from torch import nn
 from grpo_core.errors import Problem, RecipeError
 from grpo_core.model.image_features import tower_of
 from grpo_core.model.load import empty_model
+from grpo_core.model.lora import empty_adapted_model
 from grpo_core.recipe.complaints import did_you_mean
 from grpo_core.recipe.schema import ModelSettings, TrainerSettings
 
@@ -36,12 +37,12 @@ def freeze(model: Any, trainer: TrainerSettings) -> None:
 
 
 def count_frozen(model: ModelSettings, trainer: TrainerSettings) -> int:
-    """How many parameters of the model itself `freeze` switches off; from its config, without memory for a single
-    weight. Raises what `freeze` does for a model without adapters."""
+    """How many parameters `freeze` leaves untrained, beside adapters all of the model's own; from its config, without
+    memory for a single weight. Raises what `freeze` does."""
     if not trainer.freeze:
         return 0
-    empty = empty_model(model)
-    freeze(empty, trainer.model_copy(update={"lora": None}))
+    empty = empty_model(model) if trainer.lora is None else empty_adapted_model(model, trainer.lora)
+    freeze(empty, trainer)
     return sum(parameter.numel() for parameter in empty.parameters() if not parameter.requires_grad)
 
 

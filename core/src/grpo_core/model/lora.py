@@ -29,7 +29,15 @@ from grpo_core.recipe.schema import LoraSettings, ModelSettings, TrainerSettings
 if TYPE_CHECKING:
     from peft import LoraConfig
 
-__all__ = ["ADAPTER", "PEFT_PREFIX", "add_adapter", "as_reference", "learning_rate_warning", "trainable_parameters"]
+__all__ = [
+    "ADAPTER",
+    "PEFT_PREFIX",
+    "add_adapter",
+    "as_reference",
+    "empty_adapted_model",
+    "learning_rate_warning",
+    "trainable_parameters",
+]
 
 ADAPTER, REFERENCE = "default", "reference"
 """peft's names of the adapter that is trained, and of the frozen copy of what it was."""
@@ -67,6 +75,12 @@ def add_adapter(model: Any, lora: LoraSettings, *, seed: int, with_reference: bo
 def trainable_parameters(model: ModelSettings, lora: LoraSettings) -> int:
     """How many parameters the adapter has; from configs, without memory for a single weight. Raises `RecipeError` for
     what `add_adapter` would refuse before it reads weights."""
+    adapted = empty_adapted_model(model, lora)
+    return sum(parameter.numel() for parameter in adapted.parameters() if parameter.requires_grad)
+
+
+def empty_adapted_model(model: ModelSettings, lora: LoraSettings) -> Any:
+    """The model with its adapter, on the meta device. Raises as `trainable_parameters` does."""
     empty = empty_model(model)
     with torch.device("meta"):
         if lora.adapter is None:
@@ -74,7 +88,7 @@ def trainable_parameters(model: ModelSettings, lora: LoraSettings) -> int:
             _require_narrow(empty, lora.rank)
         else:
             _inject(empty, _read_config(lora.adapter), ADAPTER, "adapter", seed=0)
-    return sum(parameter.numel() for parameter in empty.parameters() if parameter.requires_grad)
+    return empty
 
 
 def learning_rate_warning(trainer: TrainerSettings) -> str | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -46,7 +47,7 @@ class RowImages:
     pixels: tuple[PixelInputs, ...]
     """Of the same prompts."""
     places: tuple[int, ...]
-    """[B] Which of these each row's prompt is. Empty: no row has an image, and another rank's have."""
+    """[B] Which of these each row's prompt is."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -61,11 +62,11 @@ class RoundImages:
     features: ImageFeatures | None
     """None: no rank has an image in this round."""
     pixels: tuple[PixelInputs, ...]
-    """Of the same prompts; of a blank image where only other ranks have some."""
+    """Of the same prompts."""
     positions: tuple[Tensor, ...]
     """[R, P] int64 for each of them."""
     places: Mapping[int, int]
-    """Group -> which of these prompts is its own; without groups that have no image."""
+    """Group -> which of these prompts is its own; without groups that have no image. That of dummies is the blank."""
     position_rows: int
     """R."""
 
@@ -73,7 +74,7 @@ class RoundImages:
         """Those of rows that belong to these groups; None in a round without images."""
         if self.features is None:
             return None
-        places = tuple(self.places[group] for group in groups if group in self.places)
+        places = tuple(self.places[group] for group in groups)
         return Opaque(RowImages(features=self.features, pixels=self.pixels, places=places))
 
     def positions_of(self, group: int, prompt_tokens: int, length: int) -> Tensor:
@@ -97,8 +98,7 @@ class RoundImages:
     def joined(self, loss: Tensor, before: RoundImages) -> Tensor:
         """The same loss; its backward pass also hands the gradients that leaves of `before` have gathered to the tower.
 
-        They are handed over as they are: whatever the loss is multiplied by, theirs was too. Every feature gets one, be
-        it 0, so that the backward pass through the tower is the same on all ranks."""
+        They are handed over as they are: whatever the loss is multiplied by, theirs was too."""
         if self.features is None:
             return loss
         pairs = zip(self.features.tensors, (before.features or self.features).tensors, strict=True)
@@ -134,20 +134,31 @@ class ImageReader:
         """Of a group's images, each once."""
         return group.prompt_ids.count(self._vision.image_token_id)
 
-    def encode(self, policy: Callable[..., Any], groups: Mapping[int, TrainGroup], *, has_images: bool) -> RoundImages:
-        """Run the tower once, for the groups of a round, which all have images; a rank that has none, where another one
-        `has_images`, runs it on a blank one."""
-        pixels = [self._vision.process(group.images) for group in groups.values()]
-        positions = [
-            prompt_positions(self._model, group.prompt_ids, inputs)
-            for group, inputs in zip(groups.values(), pixels, strict=True)
-        ]
-        if has_images and not pixels:
-            pixels = [self._vision.blank()]
+    @cached_property
+    def blank(self) -> TrainGroup:
+        """A prompt of nothing but a blank image, for ranks with nothing to forward where another one has images: with
+        one, they do what that one does, through tower and text, in the same order."""
+        tokens = self._blank_pixels.tokens
+        return TrainGroup(prompt_ids=(self._vision.image_token_id,) * tokens, members=())
+
+    @cached_property
+    def _blank_pixels(self) -> PixelInputs:
+        return self._vision.blank()
+
+    def encode(self, policy: Callable[..., Any], groups: Mapping[int, TrainGroup]) -> RoundImages:
+        """Run the tower once, for the groups of a round: all of them have images, or are the blank one; without groups
+        it does not run."""
+        pixels = tuple(
+            self._blank_pixels if group is self.blank else self._vision.process(group.images)
+            for group in groups.values()
+        )
         return RoundImages(
-            features=policy(Opaque(tuple(pixels))).value if has_images else None,
-            pixels=tuple(pixels),
-            positions=tuple(positions),
+            features=policy(Opaque(pixels)).value if pixels else None,
+            pixels=pixels,
+            positions=tuple(
+                prompt_positions(self._model, group.prompt_ids, inputs)
+                for group, inputs in zip(groups.values(), pixels, strict=True)
+            ),
             places={group: place for place, group in enumerate(groups)},
             position_rows=position_rows(self._model),
         )

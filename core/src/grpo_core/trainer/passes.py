@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from grpo_core.objective.loss import Denominators, compute_loss
 from grpo_core.objective.sums import MetricSums
 from grpo_core.recipe.schema import ObjectiveSettings, TrainerSettings
 from grpo_core.trainer.images import ImageReader
-from grpo_core.trainer.microbatch import MicroBatch, collate, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import DUMMY, MicroBatch, collate, rows_for_loss, rows_of
 from grpo_core.trainer.rounds import Round, plan_rounds
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, UpdateReport
@@ -168,11 +168,16 @@ def _micro_batches(
             _require_text(batch, groups.values())
             yield from ((collate(rows, spread.device), _as_it_is) for rows in each.packs)
             continue
-        encoded = images.encode(policy, groups, has_images=each.has_images)
-        leaves = encoded.cut() if len(each.packs) > 1 else encoded
-        for rows in each.packs[:-1]:
+        packs = each.packs
+        if each.has_images and (DUMMY,) in packs:
+            groups[DUMMY.group] = images.blank
+            blank = (replace(DUMMY, prompt_ids=images.blank.prompt_ids),)
+            packs = tuple(blank if rows == (DUMMY,) else rows for rows in packs)
+        encoded = images.encode(policy, groups)
+        leaves = encoded.cut() if len(packs) > 1 else encoded
+        for rows in packs[:-1]:
             yield collate(rows, spread.device, leaves), _as_it_is
-        yield collate(each.packs[-1], spread.device, encoded), partial(encoded.joined, before=leaves)
+        yield collate(packs[-1], spread.device, encoded), partial(encoded.joined, before=leaves)
 
 
 def _as_it_is(loss: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from grpo_core.model.image_features import ImageFeatures, encode_images, positio
 from grpo_core.model.routers import RouterSums, router_arguments, router_loss_of
 from grpo_core.model.vision import PixelInputs
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
-from grpo_core.trainer.images import Opaque, RowImages
+from grpo_core.trainer.images import Opaque
 from grpo_core.trainer.microbatch import ForwardInputs
 
 __all__ = ["PolicyModule"]
@@ -208,8 +208,6 @@ class PolicyModule(nn.Module):
         """Whether the shortest sequence, unpadded through the model's own forward, has the same log-probabilities. One
         with images is seen by that forward as if nothing was known of them: it encodes them, and counts positions."""
         sequence = min(_sequences(inputs), key=lambda sequence: sequence.ids_1T.shape[1]).cut(CHECKED_TOKENS)
-        if inputs.images and sequence.pixels is None:  # the tower runs in the forward of another rank
-            encode_images(self.model, inputs.images.value.pixels[:1])
         _, logits_NV = self._plain_forward(
             sequence, self._pixel_arguments(sequence), own_positions=sequence.pixels is not None
         )
@@ -282,22 +280,16 @@ def _sequences(inputs: ForwardInputs) -> Iterator[_Sequence]:
         indices_N = (rows_N == b).nonzero()[:, 0]
         own_N = columns_N[indices_N]
         length = int(own_N[-1]) + 1
-        images, place = _images_of(inputs, b)
+        images = inputs.images.value if inputs.images else None
         yield _Sequence(
             ids_1T=ids_T[None, :length],
             columns_N=own_N,
             targets_N=inputs.targets_N[indices_N],
             indices_N=indices_N,
             position_ids=inputs.position_ids[..., b : b + 1, :length],
-            arguments={} if images is None else images.features.arguments([place]),
-            pixels=None if images is None else images.pixels[place],
+            arguments={} if images is None else images.features.arguments([images.places[b]]),
+            pixels=None if images is None else images.pixels[images.places[b]],
         )
-
-
-def _images_of(inputs: ForwardInputs, row: int) -> tuple[RowImages | None, int]:
-    """Those of a micro-batch, and which of its prompts the row has; None where it has no image."""
-    images = inputs.images.value if inputs.images else None
-    return (None, 0) if images is None or not images.places else (images, images.places[row])
 
 
 def _parameters(module: nn.Module) -> frozenset[str]:
