@@ -180,6 +180,15 @@ def test_a_prompt_with_images_that_is_too_long_is_not_cut(qwen: Path) -> None:
         )
 
 
+def test_where_every_prompt_is_too_long_for_its_images_they_are_to_be_bounded(qwen: Path) -> None:
+    model = ModelSettings(path=str(qwen))
+    rows = [sample("<image>How many?", image(80, 64))]
+    with pytest.raises(DataError, match=r"no prompt is left: all 1 are longer than the 20 tokens") as caught:
+        render_prompts(rows, load_tokenizer(model), max_prompt_tokens=20, over_long="drop", vision=load_vision(model))
+    assert caught.value.hint is not None
+    assert caught.value.hint.endswith("or bound the images with model.max_pixels.")
+
+
 @pytest.mark.parametrize("size", [(27, 28), (300, 20), (1, 1), (20, 300), (3, 100), (640, 480)])
 def test_a_small_image_is_scaled_up_and_keeps_its_shape(qwen: Path, size: tuple[int, int]) -> None:
     vision, small = vision_of(qwen), image(*size)

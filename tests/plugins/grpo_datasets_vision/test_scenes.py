@@ -179,6 +179,15 @@ def test_a_sheet_that_cannot_be_drawn_is_told(
     assert not list(tmp_path.iterdir())
 
 
+def test_the_page_lists_every_option_of_scenes_with_its_default() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "counting.md").read_text("utf-8")
+    for name, field in ClevrCountOptions.model_fields.items():
+        if name not in ("without_image", "instruction"):  # those are of rows of any source, on the page on vision
+            (row,) = (line for line in page.splitlines() if line.startswith("|") and f"`{name}`" in line)
+            default = "[all]" if name == "questions" else str(field.default)
+            assert default in row.split("|")[2], row
+
+
 def test_options_that_contradict_are_refused() -> None:
     with pytest.raises(ValueError, match="min_count = 7 is larger than max_count = 5"):
         ClevrCountOptions(min_count=7, max_count=5)

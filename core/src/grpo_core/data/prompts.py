@@ -88,7 +88,7 @@ def render_prompts(
             kept = token_ids[-max_prompt_tokens:]
             prompts.append(Prompt(sample=sample, text=tokenizer.decode(kept), token_ids=kept))
     if samples and not prompts and not may_be_empty:
-        raise _all_too_long(long, max_prompt_tokens)
+        raise _all_too_long(long, max_prompt_tokens, any(sample.images for sample in samples))
     dropped = len(samples) - len(prompts)
     return RenderedPrompts(
         prompts=tuple(prompts),
@@ -141,12 +141,13 @@ def _unknown_token(sample: Sample, token: int, vocabulary: int, tokenizer: PreTr
     )
 
 
-def _all_too_long(lengths: Sequence[int], limit: int | None) -> DataError:
+def _all_too_long(lengths: Sequence[int], limit: int | None, have_images: bool) -> DataError:
+    last = "bound the images with model.max_pixels" if have_images else "set dataset.over_long to truncate"
     return DataError(
         f"no prompt is left: all {len(lengths)} are longer than the {limit} tokens allowed; the shortest has "
         f"{min(lengths)}",
         hint="Raise dataset.max_prompt_tokens, or lower rollout.max_completion_tokens where the model's context is the "
-        "limit, or set dataset.over_long to truncate.",
+        f"limit, or {last}.",
     )
 
 
