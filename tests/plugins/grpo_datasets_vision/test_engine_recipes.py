@@ -12,7 +12,7 @@ import pytest
 import grpo_datasets_vision
 from tests.integration.runs import grpoctl, metrics_of
 from tests.plugins.grpo_datasets_vision.hub_rows import geoqa_rows, write_parquet
-from tests.plugins.grpo_datasets_vision.test_recipes import RUNS
+from tests.plugins.grpo_datasets_vision.test_recipes import RUNS, WORDS
 from tests.plugins.grpo_rollout_vllm.real_server import RealServer
 from tests.plugins.grpo_rollout_vllm.workplace import check_gaps
 from tests.vl_models import make_vl_folder
@@ -30,12 +30,12 @@ TINY = Path(grpo_datasets_vision.__file__).parent / "recipes" / "clevr-count-tin
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_vl_folder("qwen2_5_vl", tmp_path_factory.mktemp("served") / "model")
+    return make_vl_folder("qwen2_5_vl", tmp_path_factory.mktemp("served") / "model", words=WORDS)
 
 
 @pytest.fixture(scope="module")
 def server(model: Path) -> Iterator[RealServer]:
-    with RealServer(model, model.parent / "server.log", "--max-model-len", "1200") as server:
+    with RealServer(model, model.parent / "server.log", "--max-model-len", "600") as server:
         yield server.wait()
 
 
