@@ -208,7 +208,7 @@ class TorchTrainer:
         if writes and self._images is not None:
             self._images.save(directory)
         if writes:
-            self._tokenizer.save_pretrained(directory)
+            self._tokenizer.save_pretrained(directory)  # whose chat template may be the run's own
 
     def export_adapter(self, directory: Path) -> None:
         """Write the LoRA adapter alone, in peft's layout; rank 0 does."""

@@ -221,9 +221,9 @@ class DeepSpeedTrainer:
         else:
             self._export_model(directory)
         if self._context.rank == 0:
-            self._tokenizer.save_pretrained(directory)
             if self._images is not None:
                 self._images.save(directory)
+            self._tokenizer.save_pretrained(directory)  # whose chat template may be the run's own
 
     def _export_model(self, directory: Path) -> None:
         lora, writes, model = self._settings.lora, self._context.rank == 0, self._policy.model
