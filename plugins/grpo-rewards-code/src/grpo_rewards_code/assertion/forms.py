@@ -59,13 +59,41 @@ def split_assertion(node: ast.expr, scope: Scope) -> tuple[list[Split], Scope]:
     """
     found: list[Split] = []
     after = scope
-    for part, inner in _conjuncts(node, scope):
-        here = after if inner is None else inner
-        splits = _of_one(part, here)
-        found += (replace(split, scope=here) for split in splits)
-        if inner is None:  # the variable of a loop is gone after it
-            after = after.with_parts(line for split in splits for line in split.parts)
+    for each in _anded(node):
+        seen = _with_what_it_changed(each, after)
+        for part, inner in _conjuncts(each, seen):
+            here = seen if inner is None else inner
+            splits = _of_one(part, here)
+            found += (replace(split, scope=here) for split in splits)
+            if inner is None:  # the variable of a loop is gone after it
+                parts = [line for split in splits for line in split.parts]
+                after, seen = after.with_parts(parts), seen.with_parts(parts)
+        if scope.mentions_program(each):
+            after = after.with_asserted(each)
     return found, after
+
+
+def _anded(node: ast.expr) -> Iterator[ast.expr]:
+    """What must hold, as it is written: `a` and `b` of `a and b`."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for value in node.values:
+            yield from _anded(value)
+    else:
+        yield node
+
+
+def _with_what_it_changed(node: ast.expr, scope: Scope) -> Scope:
+    """The scope of an assertion about what the program was given before, and may have changed; raises `TestsError`
+    where that cannot be read."""
+    if scope.mentions_program(node):
+        return scope
+    read, given = free_names(node), scope.passed | scope.given()
+    if changed := read & given:
+        scope = scope.with_changes(changed)
+    _, reached = scope.needed(node)
+    if lost := sorted((read | reached) & (scope.asserted | given) - changed):
+        raise TestsError(f"a test reads what an assertion before it gave to the program: {', '.join(lost)}")
+    return scope
 
 
 def _conjuncts(node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope | None]]:
@@ -86,11 +114,7 @@ def _conjuncts(node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope |
 
 
 def _of_one(node: ast.expr, scope: Scope) -> list[Split]:
-    if not scope.mentions_program(node) and (changed := free_names(node) & scope.passed):
-        scope = scope.with_changes(changed)
     if not scope.mentions_program(node):
-        if given := sorted(free_names(node) & scope.asserted):
-            raise TestsError(f"a test reads what an assertion before it gave to the program: {', '.join(given)}")
         if tools := sorted(free_names(node) & scope.tools()):
             raise TestsError(f"a test uses {', '.join(tools)} in a way that is not known")
         return []

@@ -145,6 +145,12 @@ class Scope:
         """After the evaluation of parts of assertions."""
         return replace(self, lines=(*self.lines, *parts))
 
+    def with_asserted(self, node: ast.AST) -> Scope:
+        """After assertions in which the program may have been given the test's own names."""
+        return replace(
+            self, asserted=self.asserted | (free_names(node) & self.own - self.modules - self.helpers.keys())
+        )
+
     def repeats(self, node: ast.AST) -> int:
         """How many parts of earlier assertions an expression needs."""
         return sum(line.is_call for line in self.needed(node, beside=True)[0])
@@ -177,15 +183,24 @@ class Scope:
         return replace(after, aliases={**self.aliases, name: value})
 
     def with_changes(self, names: frozenset[str]) -> Scope:
-        """Where what the program was given is read after it: `result = f(xs); assert xs == [1, 3]`."""
+        """Where what the program was given is read after it: `result = f(xs); assert xs == [1, 3]`, and
+        `assert f(xs) == 2; assert xs == [3, 1]`."""
         changing = [
-            replace(line, touches=line.touches | (line.uses & names)) if line.binds & self.results else line
+            replace(line, touches=line.touches | (line.uses & names))
+            if line.binds & self.results or line.is_call
+            else line
             for line in self.lines
         ]
         literals = {name: value for name, value in self.literals.items() if name not in names}
         return replace(
             self, lines=tuple(changing), own=self.own - names, results=self.results | names, literals=literals
         )
+
+    def given(self) -> frozenset[str]:
+        """Names whose value is written out and that parts of earlier assertions gave to the program as they are: what
+        it made of them can be read where it runs, and no answer comes with them."""
+        calls = (ast.parse(line.source) for line in self.lines if line.is_call)
+        return frozenset(name for tree in calls for name in passed_whole(tree)) & self.literals.keys()
 
     def with_helper(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Scope:
         """After the definition of a function or class of the test code."""

@@ -128,8 +128,7 @@ class _Reader:
             case ast.Assert(test=test):
                 splits, after = split_assertion(test, scope)
                 self._take(splits)
-                given = free_names(test) & scope.own - scope.modules - scope.helpers.keys()
-                return replace(after, asserted=scope.asserted | given) if scope.mentions_program(test) else after
+                return after
             case ast.Import() | ast.ImportFrom():
                 return after_import(node, scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -141,7 +140,7 @@ class _Reader:
             case ast.For(target=target, body=body, orelse=[]) if _asserts(node):
                 for bound in iterations(target, node.iter, scope):
                     self.block(body, bound)
-                return scope
+                return scope.with_asserted(node)
             case ast.With(items=[item], body=body) if isinstance(item.context_expr, ast.Call):
                 expected = raising(item.context_expr, body, scope)
                 if expected is not None and isinstance(item.optional_vars, ast.Name | None):
