@@ -16,9 +16,10 @@ from grpo_core.plugins.specs import DatasetSpec
 
 if TYPE_CHECKING:
     from grpo_core.data.samples import LoadedSamples
-    from grpo_core.types import Sample
+    from grpo_core.model.vision import Vision
+    from grpo_core.types import ImageRef, Sample
 
-__all__ = ["facts_of", "preview_of", "show_list", "show_preview"]
+__all__ = ["facts_of", "preview_of", "show_list", "show_preview", "size_text"]
 
 _SHOWN_CHARACTERS = 200
 """Of a column's value, on the console."""
@@ -50,15 +51,18 @@ def show_list(entries: Sequence[Entry]) -> None:
     print_table(("name", "rows", "knows the rows of", "summary"), rows)
 
 
-def preview_of(loaded: LoadedSamples, prompts: Sequence[tuple[str, int]] | None, rows: int) -> dict[str, Any]:
-    """Everything a preview shows; `prompts` are (text, tokens) of the first rows, None without a model."""
+def preview_of(
+    loaded: LoadedSamples, prompts: Sequence[tuple[str, int]] | None, rows: int, vision: Vision | None = None
+) -> dict[str, Any]:
+    """Everything a preview shows; `prompts` are (text, tokens) of the first rows, None without a model; `vision` is how
+    that reads images."""
     shown = loaded.samples[:rows]
     rendered = prompts if prompts is not None else [None] * len(shown)
     return {
         "rows": len(loaded.samples),
         "columns": sorted(loaded.columns),
         "dropped": dict(loaded.dropped),
-        "samples": [_of_sample(sample, prompt) for sample, prompt in zip(shown, rendered, strict=True)],
+        "samples": [_of_sample(sample, prompt, vision) for sample, prompt in zip(shown, rendered, strict=True)],
     }
 
 
@@ -72,7 +76,7 @@ def show_preview(facts: Mapping[str, Any]) -> None:
             for message in sample["messages"]:
                 _show_block(message["role"], message["content"])
         for image in sample["images"]:
-            _show_line("image", image)
+            _show_line("image", f"{image['source']}, {size_text(image)}")
         for name, value in sample["columns"].items():
             _show_line(name, json.dumps(value, ensure_ascii=False))
         stdout.print()
@@ -82,11 +86,25 @@ def show_preview(facts: Mapping[str, Any]) -> None:
         stdout.print(Text(f"{count} rows left out: {reason}"))
 
 
-def _of_sample(sample: Sample, prompt: tuple[str, int] | None) -> dict[str, object]:
+def size_text(image: Mapping[str, Any]) -> str:
+    """`480 × 320 pixels, 187 visual tokens`."""
+    tokens = f", {image['visual_tokens']} visual tokens" if "visual_tokens" in image else ""
+    return f"{image['width']} × {image['height']} pixels{tokens}"
+
+
+def _of_image(image: ImageRef, vision: Vision | None) -> dict[str, object]:
+    from grpo_core.model.pixels import image_size
+
+    width, height = image_size(image)
+    facts: dict[str, object] = {"source": _plain(image.source), "width": width, "height": height}
+    return facts if vision is None else {**facts, "visual_tokens": vision.tokens_of(image)}
+
+
+def _of_sample(sample: Sample, prompt: tuple[str, int] | None, vision: Vision | None) -> dict[str, object]:
     facts: dict[str, object] = {
         "id": sample.id,
         "messages": [{"role": message.role, "content": message.content} for message in sample.messages],
-        "images": [_plain(image.source) for image in sample.images],
+        "images": [_of_image(image, vision) for image in sample.images],
         "columns": {name: _plain(value) for name, value in sample.columns.items()},
     }
     if prompt is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,13 +11,16 @@ import typer
 from grpo_core.cli.common import JsonFlag, PluginFiles, load_plugins
 from grpo_core.cli.console import print_json, stderr
 from grpo_core.cli.flags import SetOption
+from grpo_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from grpo_core.data.samples import LoadedSamples
+    from grpo_core.model.vision import Vision
     from grpo_core.plugins.catalog import Catalog
     from grpo_core.recipe.schema import ModelSettings, Recipe
+    from grpo_core.types import Sample
 
 __all__ = ["register"]
 
@@ -52,6 +56,9 @@ def preview(
     set_: SetOption = None,
     plugin: PluginFiles = None,
     as_json: JsonFlag = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write the rows with their pictures as a page.")
+    ] = None,
 ) -> None:
     """Rows as the model and the rewards see them. All rows are read, so every one that cannot be used is found."""
     from grpo_core.cli import dataset_views
@@ -59,7 +66,10 @@ def preview(
     flags = {"dataset": reference, "columns": columns, "system": system, "set_": set_, "model": model}
     recipe = _settings(flags)
     shown_model = None if model is None else recipe.model
-    previews = [_preview(loaded, shown_model, rows) for loaded in _load(recipe, load_plugins(plugin).catalog)]
+    loaded = list(_load(recipe, load_plugins(plugin).catalog))
+    previews = [_preview(each, shown_model, rows) for each in loaded]
+    if html is not None:
+        _write_page(html, [(facts, each.samples[:rows]) for facts, each in zip(previews, loaded, strict=True)])
     if as_json:
         print_json(previews[0] if len(previews) == 1 else previews)
         return
@@ -98,12 +108,28 @@ def _preview(loaded: LoadedSamples, model: ModelSettings | None, rows: int) -> d
     """What is shown of a dataset; `model` has the chat template to write prompts with."""
     from grpo_core.cli import dataset_views
 
-    prompts, warnings = (None, ()) if model is None else _rendered(loaded, model, rows)
-    return {**dataset_views.preview_of(loaded, prompts, rows), "warnings": [*loaded.warnings, *warnings]}
+    if model is None:
+        return {**dataset_views.preview_of(loaded, None, rows), "warnings": [*loaded.warnings]}
+    prompts, warnings, vision = _rendered(loaded, model, rows)
+    facts = dataset_views.preview_of(loaded, prompts, rows, vision)
+    return {**facts, "warnings": [*loaded.warnings, *warnings]}
 
 
-def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
-    """Text and length in tokens of the first prompts, and what to say about the template."""
+def _write_page(file: Path, previews: Sequence[tuple[Mapping[str, Any], Sequence[Sample]]]) -> None:
+    from grpo_core.cli.dataset_page import preview_page
+
+    page = preview_page(previews)
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}", hint="Choose another --html.") from error
+    stderr.print(f"written: {file}", markup=False)
+
+
+def _rendered(
+    loaded: LoadedSamples, model: ModelSettings, rows: int
+) -> tuple[list[tuple[str, int]], tuple[str, ...], Vision | None]:
+    """Text and length in tokens of the first prompts, what to say about the template, how the model reads images."""
     from grpo_core.data.prompts import render_prompts
     from grpo_core.model.tokenizer import load_tokenizer
     from grpo_core.model.vision import load_vision
@@ -112,12 +138,13 @@ def _rendered(loaded: LoadedSamples, model: ModelSettings, rows: int) -> tuple[l
     template = model.chat_template and read_text_setting(model.chat_template)
     model = model.model_copy(update={"chat_template": template})
     tokenizer = load_tokenizer(model)
+    vision = load_vision(model)
     rendered = render_prompts(
         loaded.samples[:rows],
         tokenizer,
         max_prompt_tokens=None,
         over_long="drop",
         template_options=model.chat_template_options,
-        vision=load_vision(model),
+        vision=vision,
     )
-    return [(prompt.text, len(prompt.token_ids)) for prompt in rendered.prompts], rendered.warnings
+    return [(prompt.text, len(prompt.token_ids)) for prompt in rendered.prompts], rendered.warnings, vision
