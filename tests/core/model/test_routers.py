@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
@@ -102,3 +103,26 @@ def test_a_family_without_such_a_loss_has_none_and_the_wish_for_one_is_answered(
     assert "DeepseekV3ForCausalLM has no load balancing loss that is known here" in (router_warning(model) or "")
     assert router_warning(make("DeepSeek-V3")) is None
     assert router_warning(make("Mixtral", output_router_logits=True)) is None
+
+
+def test_routers_of_a_vision_language_model_that_have_no_loss_here_are_told() -> None:
+    text = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "hidden_size": 16}
+    text |= {
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "vocab_size": 32,
+    }
+    tower = {"depth": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "out_hidden_size": 16}
+    tower |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 4}
+    for asks in (True, False):
+        config = transformers.Qwen3VLMoeConfig(
+            text_config={**text, "output_router_logits": asks, "router_aux_loss_coef": 0.01}, vision_config=tower
+        )
+        with torch.device("meta"):
+            model = transformers.Qwen3VLMoeForConditionalGeneration(config)
+        is_right = router_loss_of(model) is not None or "trained by the policy's loss alone" in str(
+            router_warning(model)
+        )
+        assert is_right is asks

@@ -72,7 +72,7 @@ class RouterLoss:
 
 def router_loss_of(model: Any) -> RouterLoss | None:
     """The loss that the model's config asks for by `output_router_logits` and a coefficient above 0; None: no such."""
-    coefficient = next((value for name in COEFFICIENTS if (value := getattr(model, name, None)) is not None), 0.0)
+    coefficient = _coefficient(model)
     experts, chosen = getattr(model, "num_experts", None), getattr(model, "num_experts_per_tok", None)
     if not _is_asked(model) or not coefficient > 0 or not _is_switch_loss(model) or experts is None or chosen is None:
         return None
@@ -81,7 +81,11 @@ def router_loss_of(model: Any) -> RouterLoss | None:
 
 def router_warning(model: Any) -> str | None:
     """What to tell a person whose config asks for a loss that is not computed; None where nothing is amiss."""
-    if not _is_asked(model) or _is_switch_loss(model):
+    if (
+        not _is_asked(model)
+        or router_loss_of(model) is not None
+        or (_is_switch_loss(model) and not _coefficient(model))
+    ):
         return None
     return (
         f"the config asks for router logits (output_router_logits), and {type(model).__name__} has no load balancing "
@@ -95,8 +99,15 @@ def router_arguments(model: Any, *, asked: bool) -> dict[str, bool]:
     return {FLAG: asked} if asked or (_is_asked(model) and _takes_flag(model)) else {}
 
 
+def _coefficient(model: Any) -> float:
+    """That of the loss; vision-language models have it in the config of their text layers."""
+    places = (model, model.config.get_text_config())
+    found = (getattr(place, name, None) for place in places for name in COEFFICIENTS)
+    return float(next((value for value in found if value is not None), 0.0))
+
+
 def _is_asked(model: Any) -> bool:
-    return bool(getattr(model.config, FLAG, False))
+    return any(getattr(config, FLAG, False) for config in (model.config, model.config.get_text_config()))
 
 
 def _is_switch_loss(model: Any) -> bool:

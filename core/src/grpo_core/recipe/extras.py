@@ -1,5 +1,5 @@
 """What some settings need beside the framework's own dependencies: LoRA needs peft, a GGUF file a reader of it,
-`ms:` ids ModelScope's client.
+`ms:` ids ModelScope's client, images Pillow (`model/pixels.py` says so where a row has one).
 
 They are extras of grpo-core (`pip install 'grpo-core[lora]'`). Their metadata is read here and nothing is imported, so
 a run that lacks one stops before anything loads.
@@ -20,6 +20,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "gguf": ("accelerate>=1.15", "gguf>=0.19"),
     "lora": ("peft>=0.21",),
     "modelscope": ("modelscope>=1.40",),
+    "vision": ("pillow>=12.3",),
 }
 """Extra -> its requirements, as in grpo-core's pyproject.toml."""
 GGUF_SUFFIX = ".gguf"
