@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.fuzz.mutations import mutated
 from tests.integration.runs import grpoctl
+from tests.vl_models import encoded_picture
 
 ROWS = [
     {"query": "6*7?", "solution": "42", "system": "Be brief.", "history": [["1+1?", "2"]]},
@@ -24,11 +25,14 @@ ROWS = [
 ]
 WORDS = (b'"role"', b'"content"', b"null", b"[]", b"{}", b'"user"', b'"step"', b'"prompts"', b"-1", b'""', b"<image>")
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+PICTURE = encoded_picture(1)
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 def check_preview(folder: Path, data: bytes) -> None:
     (folder / "rows.jsonl").write_bytes(data)
+    for name in ("a.png", "b.png"):
+        (folder / name).write_bytes(PICTURE)
     done = grpoctl(folder, "datasets", "preview", "rows.jsonl", "--json", code=None)
     assert done.returncode in (0, 2), done.stderr
     assert "Traceback" not in done.stderr
