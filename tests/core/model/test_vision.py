@@ -236,3 +236,9 @@ def test_models_of_text_need_no_pillow() -> None:
         "assert not [name for name in sys.modules if 'image_processing' in name]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_processor_that_makes_other_tokens_of_a_whole_prompt_is_refused(qwen: Path) -> None:
+    vision, (prompt,) = vision_of(qwen), rendered(qwen, sample("<image>How many?", image(80, 64))).prompts
+    with pytest.raises(RecipeError, match=r"its processor makes \d+ tokens of a prompt with 1 images"):
+        vision.require_same(prompt.text, prompt.sample.images, prompt.token_ids[:-1])
