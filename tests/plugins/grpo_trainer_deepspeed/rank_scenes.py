@@ -88,7 +88,7 @@ def run_case(case: Case, ranks: Ranks, model: Path, scratch: Path, options: Mapp
     """Two updates: the gradient of the first is saved, the metrics of both and the weights after them are too."""
     settings = {**UNTOUCHED, **case.trainer}
     trainer = make_trainer(model_of(case, model), ranks, objective=case.objective, options=options, **settings)
-    batch = share_of(recorded(case), case.shared, ranks.rank, ranks.world_size)
+    batch = share_of(recorded(case, model), case.shared, ranks.rank, ranks.world_size)
     stats = trainer.logprobs(batch, "policy")
     batch = with_numbers(batch, stats, "old_logprobs", "sampling_logprobs")
     if "beta" in case.objective:
