@@ -9,6 +9,8 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# Beside the CPU build of PyTorch torchvision needs a .pth file, and `-S`, which hides other distributions, reads none.
+_LEFT_OUT = ("grpo", "__editable__", "torchvision")
 
 
 def make_import_path(folder: Path, *distributions: str) -> str:
@@ -22,7 +24,7 @@ def make_import_path(folder: Path, *distributions: str) -> str:
     others = folder / "others"
     others.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if not path.name.startswith(("grpo", "__editable__")) and path.suffix != ".pth":
+        if not path.name.startswith(_LEFT_OUT) and path.suffix != ".pth":
             (others / path.name).symlink_to(path)
     return f"{folder / 'site'}{os.pathsep}{others}"
 

@@ -170,13 +170,47 @@ def test_every_way_to_decode_reads_images(place: Place, way: int) -> None:
             torch.testing.assert_close(logits[row].log_softmax(-1), expected, rtol=0, atol=2e-5)
 
 
-def test_images_at_the_places_of_a_text_are_found_out(qwen: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_of_the_weights_reads_images_as_the_shared_model_does(qwen: Place) -> None:
+    requests = qwen.requests(n=2)
+    rollout = backend(qwen.folder)
+    rollout.load_weights(((name, value.detach()) for name, value in qwen.model.state_dict().items()), 1)
+    copied = sorted(rollout.generate(requests), key=lambda group: group.sample.id)
+    assert [group.completions for group in copied] == [group.completions for group in qwen.generate(requests)]
+
+
+@pytest.mark.parametrize("max_sequences", [512, 4])  # all in one wave; one wave each
+def test_images_at_the_places_of_a_text_are_found_out_whichever_wave_has_them(
+    qwen: Place, monkeypatch: pytest.MonkeyPatch, max_sequences: int
+) -> None:
     def as_in_a_text(model: Any, ids: Any, inputs: Any) -> torch.Tensor:
         return torch.arange(len(ids)).expand(3, -1)
 
     monkeypatch.setattr("grpo_core.rollout.prompts.prompt_positions", as_in_a_text)
     with pytest.raises(RolloutError, match=r"encoded once: with whole forwards its log-probabilities are .* nats off"):
-        qwen.generate(qwen.requests())
+        qwen.generate(shortest_is_text(qwen.requests()), max_sequences=max_sequences)
+
+
+def test_the_ways_to_decode_are_compared_once_on_texts_and_once_on_images(
+    qwen: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    choose = Ways.choose
+
+    def counted(ways: Ways, prompts: Any) -> int:
+        seen.append(any(prompts.pixels))
+        return choose(ways, prompts)
+
+    monkeypatch.setattr(Ways, "choose", counted)
+    rollout = backend(qwen.folder, max_sequences=4)
+    for version in (1, 2):
+        rollout.share(qwen.model, version)
+        list(rollout.generate(shortest_is_text(qwen.requests())))
+    assert seen == [False, True]
+
+
+def shortest_is_text(requests: list[RolloutRequest]) -> list[RolloutRequest]:
+    """The text cut, so that it is decoded before the prompts with images."""
+    return [each if each.sample.images else replace(each, prompt_ids=each.prompt_ids[:4]) for each in requests]
 
 
 def test_tokens_that_stand_for_images_are_never_drawn(qwen: Place) -> None:
@@ -185,9 +219,10 @@ def test_tokens_that_stand_for_images_are_never_drawn(qwen: Place) -> None:
     reserved = sorted(qwen.vision.reserved_ids)
     try:
         with torch.no_grad():
-            weight[reserved] = 0.0
+            first, second = reserved
+            weight[second] = -weight[first]  # one of the two is positive, whatever is read
             rows = [row for row in range(len(weight)) if row not in reserved]
-            weight[rows] *= 1e-3  # all logits near 0, those of the reserved tokens as large as any
+            weight[rows] *= 1e-3  # all other logits near 0: the largest is a reserved token's
         for params in ({}, {"temperature": 0.0}, {"top_p": 0.9}, {"repetition_penalty": 1.3}):
             for group in qwen.generate(qwen.requests(n=8, **params)):
                 for completion in group.completions:

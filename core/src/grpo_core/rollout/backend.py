@@ -52,6 +52,7 @@ class TransformersRollout:
         self._policy_version = 0
         self._ways: Ways | None = None
         self._way: int | None = None
+        self._has_checked_images = False
 
     def share(self, module: torch.nn.Module, version: int) -> None:
         """Generate with the trainer's live module; nothing is copied, and its state stays as it is."""
@@ -84,7 +85,7 @@ class TransformersRollout:
 
     def _use(self, model: Any, version: int) -> None:
         if model is not self._model:
-            self._model, self._way = model, None
+            self._model, self._way, self._has_checked_images = model, None, False
             self._ways = Ways(model, prefill_tokens=self._options.prefill_tokens)
         self._policy_version = version
         self._way = slowest_way(self._way, self._context.world_size)
@@ -104,8 +105,12 @@ class TransformersRollout:
                 yield from groups
 
     def _decoder_for(self, ways: Ways, prompts: Prompts, max_tokens: int) -> Any:
-        if self._way is None:
-            self._way = ways.choose(prompts)
+        has_images = any(prompts.pixels)
+        # Waves go by length, so the first ones may be texts alone: those say nothing about images.
+        if self._way is None or (has_images and not self._has_checked_images):
+            found = ways.choose(prompts)
+            self._way = found if self._way is None else max(self._way, found)
+            self._has_checked_images = has_images
         return ways.make(self._way)(max_tokens)
 
 

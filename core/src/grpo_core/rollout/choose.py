@@ -2,9 +2,9 @@
 
     shared prefixes → its own cache → its own cache, no mask for steps → whole forwards
 
-Every way but the last is checked, once a model, on the first prompts it is asked: a family with memory or attention of
-a kind that a way does not serve is found out here, and the run is slower instead of wrong. Nothing is drawn at random,
-and none of the numbers is used again.
+Every way but the last is checked, once a model, on the first prompts it is asked, and once more on the first with
+images where those were texts: a family with memory or attention of a kind that a way does not serve is found out here,
+and the run is slower instead of wrong. Nothing is drawn at random, and none of the numbers is used again.
 
 Shapes: N checked places (a sequence, and how far it has come), V vocabulary.
 """
