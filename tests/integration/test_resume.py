@@ -23,10 +23,11 @@ def cut_to_step_two(run: Path, copy: Path) -> None:
     (copy / "metrics.jsonl").write_text("".join(lines[:-1]) + lines[-1][:20], encoding="utf-8")
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_resumed_run_is_bit_identical(tmp_path: Path, precision: str) -> None:
+@pytest.mark.parametrize(("precision", "shared_prefix"), [("fp32", "require"), ("bf16", "require"), ("fp32", "off")])
+def test_a_resumed_run_is_bit_identical(tmp_path: Path, precision: str, shared_prefix: str) -> None:
     make_workplace(tmp_path)
     extra = ("--beta", "0.05", "--num-iterations", "2", "--precision", precision)
+    extra += ("--set", f"trainer.shared_prefix={shared_prefix}")
     grpoctl(tmp_path, *train_arguments("whole", *SAVING, *extra))
     cut_to_step_two(tmp_path / "whole", tmp_path / "cut")
     done = grpoctl(tmp_path, "resume", "cut")

@@ -18,7 +18,7 @@ from tests.integration.test_resume import cut_to_step_two
 from tests.ranks import free_port
 
 TWO = ("--nproc-per-node", "2")
-OWN = ("trainer/micro_batches", "trainer/padding_share")
+OWN = ("trainer/micro_batches", "trainer/tokens", "trainer/padding_share")
 """Metrics that are about how an update was computed."""
 EVERYTHING = (
     *("--beta", "0.1", "--num-iterations", "2", "--loss", "grpo", "--set", "objective.kl_in=reward"),

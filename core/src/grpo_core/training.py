@@ -12,8 +12,9 @@ from grpo_core.model.lora import add_adapter, as_reference
 from grpo_core.model.lora_weights import ADAPTER_FOLDER, export, merged_weights, write_adapter
 from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer.images import ImageReader
+from grpo_core.trainer.layout import ForwardInputs
 from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
-from grpo_core.trainer.microbatch import DUMMY, ForwardInputs, Row, collate
+from grpo_core.trainer.microbatch import collate
 from grpo_core.trainer.passes import (
     Packed,
     Passed,
@@ -25,7 +26,9 @@ from grpo_core.trainer.passes import (
 )
 from grpo_core.trainer.place import DTYPES, checkpoint_layers, choose_device, named_tensors
 from grpo_core.trainer.policy import PolicyModule
+from grpo_core.trainer.rows import DUMMY, Row
 from grpo_core.trainer.schedule import learning_rate
+from grpo_core.trainer.shared_prefix import SharedPrefix
 from grpo_core.trainer.spread import Spread
 
 __all__ = [
@@ -38,6 +41,7 @@ __all__ = [
     "Passed",
     "PolicyModule",
     "Row",
+    "SharedPrefix",
     "Spread",
     "add_adapter",
     "as_reference",

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 
+from grpo_core.model.attention import has_plain_layers
 from grpo_core.rollout.forward import decoding
-from grpo_core.rollout.prefix import PrefixDecoder, has_plain_layers
+from grpo_core.rollout.prefix import PrefixDecoder
 from grpo_core.rollout.prompts import text_prompts
 from tests.core.rollout.teacher import assert_teacher_forced, prompts_of, random_ids, run
 from tests.tiny_models import FAMILIES, Family, make_model

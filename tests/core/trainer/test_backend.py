@@ -64,12 +64,18 @@ def test_the_gradient_is_the_plain_one_however_the_update_is_cut(folder: Path, t
     objective = OBJECTIVES[name]
 
     @hypothesis_settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(micro_batch_tokens=st.integers(1, 400), chunk_tokens=st.integers(1, 60), seed=st.integers(0, 99))
-    def holds(micro_batch_tokens: int, chunk_tokens: int, seed: int) -> None:
+    @given(
+        micro_batch_tokens=st.integers(1, 400),
+        chunk_tokens=st.integers(1, 60),
+        seed=st.integers(0, 99),
+        shared_prefix=st.sampled_from(["require", "off"]),
+    )
+    def holds(micro_batch_tokens: int, chunk_tokens: int, seed: int, shared_prefix: str) -> None:
         trainer = make_trainer(
             folder,
             objective=objective,
             micro_batch_tokens=micro_batch_tokens,
+            shared_prefix=shared_prefix,
             options={"chunk_tokens": chunk_tokens},
             **UNTOUCHED,
         )
@@ -106,9 +112,11 @@ def test_skipped_groups_are_counted_and_change_neither_gradient_nor_denominators
     assert_same_gradients(gradient_of_update(trainer, batch, tmp_path), expected)
     metrics = trainer.update(batch).metrics
     assert metrics["trainer/skipped_sequences"] == 8
-    assert metrics["trainer/tokens"] == sum(
-        len(batch.groups[0].prompt_ids) + len(member.token_ids) - 1 for member in batch.groups[0].members[:3]
-    )
+    kept = batch.groups[0]
+    own = sum(len(member.token_ids) - 1 for member in kept.members[:3])
+    assert metrics["trainer/tokens"] == len(kept.prompt_ids) + own
+    plain = make_trainer(folder, shared_prefix="off", **UNTOUCHED).update(batch).metrics
+    assert plain["trainer/tokens"] == 3 * len(kept.prompt_ids) + own
 
 
 def test_momentum_goes_on_when_no_group_has_signal(folder: Path) -> None:
@@ -280,7 +288,10 @@ def test_the_gradient_is_clipped_to_the_norm_that_is_reported_unclipped(folder: 
 
 
 def test_an_update_reports_every_documented_metric(folder: Path) -> None:
-    metrics = make_trainer(folder, micro_batch_tokens=60).update(make_batch()).metrics
+    metrics = make_trainer(folder, micro_batch_tokens=60, shared_prefix="off").update(make_batch()).metrics
+    shared = make_trainer(folder, micro_batch_tokens=60).update(make_batch()).metrics
+    assert shared.keys() == metrics.keys()
+    assert shared["trainer/padding_share"] == 0
     assert {name for name in metrics if name.startswith("trainer/")} == {
         "trainer/loss",
         "trainer/grad_norm",

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from grpo_core.objective.logprobs import TokenLogprobs
 from grpo_core.recipe.schema import ObjectiveSettings
-from grpo_core.trainer.microbatch import DUMMY, Row, collate, pack, rows_for_loss, rows_of
+from grpo_core.trainer.microbatch import collate
+from grpo_core.trainer.rounds import pack
+from grpo_core.trainer.rows import DUMMY, Row, rows_for_loss, rows_of
 from grpo_core.types import TrainMember
 from tests.core.trainer.batches import make_batch
 

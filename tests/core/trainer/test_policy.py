@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from grpo_core.model.load import disable_dropout
-from grpo_core.trainer.microbatch import MicroBatch, collate, rows_of
+from grpo_core.trainer.microbatch import MicroBatch, collate
 from grpo_core.trainer.policy import PolicyModule
+from grpo_core.trainer.rows import rows_of
 from tests.core.trainer.batches import make_batch, plain_logprobs
 from tests.tiny_models import FAMILIES, Family, make_model
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_core.trainer.microbatch import DUMMY, Row, pack
-from grpo_core.trainer.rounds import Round, plan_rounds
+from grpo_core.trainer.rounds import Round, pack, plan_rounds, shared_tokens
+from grpo_core.trainer.rows import DUMMY, Row
 from grpo_core.types import ImageRef, TrainMember
 
 PICTURE = (ImageRef(source="a.png"),)
@@ -75,3 +75,34 @@ def test_text_is_packed_as_if_there_were_no_images(sizes: list[int], budget: int
     assert plan_rounds(text, budget) == [Round(packs=tuple(pack(text, budget)))]
     mixed = plan_rounds([*text, row(99, 0, 7, True)], budget)
     assert [each for each in mixed if not each.has_images] == (plan_rounds(text, budget) if text else [])
+
+
+def test_groups_that_share_their_prompts_fill_a_micro_batch_by_what_is_forwarded() -> None:
+    rows = [*(row(0, m, 11, False) for m in range(3)), *(row(1, m, 6, False) for m in range(2))]
+    # Prompts of 10 once: 10 + 3 * 10 tokens, and 10 + 2 * 5.
+    assert shared_tokens(rows) == 60
+    (whole,) = plan_rounds(rows, 60, shared=True)
+    assert whole == Round(packs=(tuple(rows),), is_shared=True)
+    two = plan_rounds(rows, 59, shared=True)
+    assert shape(two) == [(False, [[(0, 0), (0, 1), (0, 2)], [(1, 0), (1, 1)]])]
+    # The first group fits no more: its prompt is forwarded twice.
+    assert shape(plan_rounds(rows, 39, shared=True)) == [(False, [[(0, 0), (0, 1)], [(0, 2)], [(1, 0), (1, 1)]])]
+
+
+@given(GROUPS, st.integers(1, 300))
+def test_shared_prompts_are_forwarded_once_wherever_their_group_fits(
+    groups: list[tuple[bool, list[int]]], budget: int
+) -> None:
+    rows = [row(g, m, n, has_image) for g, (has_image, sizes) in enumerate(groups) for m, n in enumerate(sizes)]
+    rounds = plan_rounds(rows, budget, shared=True)
+    packs = [rows_ for each in rounds for rows_ in each.packs if rows_ != (DUMMY,)]
+    assert sorted((one for rows_ in packs for one in rows_), key=lambda one: (one.group, one.index)) == rows
+    assert all(each.is_shared for each in rounds)
+    for rows_ in packs:
+        assert len(rows_) == 1 or shared_tokens(rows_) <= budget
+        numbers = [one.group for one in rows_]
+        assert numbers == [g for g in dict.fromkeys(numbers) for _ in range(numbers.count(g))], "groups are neighbours"
+    for g in range(len(groups)):
+        if shared_tokens([one for one in rows if one.group == g]) <= budget:
+            assert sum(any(one.group == g for one in rows_) for rows_ in packs) == 1
+    assert all(len(each.packs) == 1 or len(each.groups) == 1 for each in rounds if each.has_images)

@@ -57,10 +57,13 @@ def expected_gradient(folder: Path, batch: TrainBatch) -> tuple[dict[str, Tensor
     }, loss.item()
 
 
+@pytest.mark.parametrize("shared_prefix", ["require", "off"])
 @pytest.mark.parametrize("micro_batch_tokens", [1, 60, 10_000])
-def test_the_gradient_is_that_of_the_whole_update_however_it_is_cut(tmp_path: Path, micro_batch_tokens: int) -> None:
+def test_the_gradient_is_that_of_the_whole_update_however_it_is_cut(
+    tmp_path: Path, micro_batch_tokens: int, shared_prefix: str
+) -> None:
     folder, batch = make_routed_folder(tmp_path / "model"), make_batch(signal_free=(1,))
-    trainer = make_trainer(folder, micro_batch_tokens=micro_batch_tokens, **UNTOUCHED)
+    trainer = make_trainer(folder, micro_batch_tokens=micro_batch_tokens, shared_prefix=shared_prefix, **UNTOUCHED)
     found = gradient_of_update(trainer, batch, tmp_path / "scratch")
     expected, _ = expected_gradient(folder, batch)
     assert_same_gradients({name: value.double() for name, value in found.items()}, expected)

@@ -17,7 +17,13 @@ from tests.ranks import run_ranks
 
 SCENES = "tests.core.trainer.rank_scenes"
 ALONE = {"rank": 0, "world_size": 1}
-OWN = ("trainer/micro_batches", "trainer/padding_share", "trainer/visual_tokens", "trainer/tower_calls")
+OWN = (
+    "trainer/micro_batches",
+    "trainer/tokens",  # a prompt is forwarded on every rank that has a part of its group
+    "trainer/padding_share",
+    "trainer/visual_tokens",
+    "trainer/tower_calls",
+)
 """Metrics that are about how an update was computed."""
 NAMES = [case.name for case in cases("none")]
 

@@ -17,7 +17,7 @@ from tests.plugins.grpo_trainer_deepspeed.running import run_scene
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(1800)]
 
-OWN = ("trainer/micro_batches", "trainer/padding_share")
+OWN = ("trainer/micro_batches", "trainer/tokens", "trainer/padding_share")
 """Metrics that are about how an update was computed."""
 CASES = {case.name: case for case in cases("none")}
 RUNS = [

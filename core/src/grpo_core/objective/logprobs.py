@@ -3,16 +3,16 @@
 What it does not do: run the model, or know how a model makes logits of hidden states; `head` does (`lm_head`, with the
 scaling or soft-capping of its family). Called inside the wrapped module's forward, by every trainer backend.
 
-Memory: at most one chunk of [chunk_tokens, V] logits is alive, in forward and backward, beside two temporaries of its
-size (without gradient one, and a sixteenth). The backward of several chunks computes each chunk's logits again; a
-single chunk keeps them.
+Memory: at most one chunk of [chunk_tokens, V] logits is alive, in forward and backward, and in the backward its
+gradient beside it. Everything else is computed a few rows at a time, small enough for a processor's cache. The backward
+of several chunks computes each chunk's logits again; a single chunk keeps them.
 
 Shapes: N tokens, C tokens of a chunk, H hidden, V vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -23,8 +23,9 @@ __all__ = ["TokenLogprobs", "chunked_logprobs"]
 
 Head = Callable[[Tensor], Tensor]
 
-_PARTS = 16
-"""Into so many blocks of rows a chunk is cut where a temporary of all of it would be one too many."""
+_BLOCK_LOGITS = {"cpu": 2**20}
+"""Logits of a block of rows, by the kind of device: 4 MiB in fp32. On a GPU fewer and larger ones are faster."""
+_BLOCK_LOGITS_ELSEWHERE = 2**24
 
 
 class TokenLogprobs(NamedTuple):
@@ -90,14 +91,8 @@ class _TokenStatistics(torch.autograd.Function):
     def forward(
         ctx: Any, logits_CV: Tensor, targets_C: Tensor, temperature: float, with_entropy_grad: bool
     ) -> tuple[Tensor, Tensor]:
-        precise_CV = _precise(logits_CV)
-        largest_C1 = precise_CV.amax(-1, keepdim=True)
-        exp_CV = _exponents(precise_CV, largest_C1, temperature).exp_()
-        sum_C = exp_CV.sum(-1)
-        log_sum_C = sum_C.log()
-        chosen_C1 = _exponents(precise_CV.gather(-1, targets_C[:, None]), largest_C1, temperature)
-        logprobs_C = chosen_C1.squeeze(-1) - log_sum_C
-        entropies_C = log_sum_C - _weighted(exp_CV, precise_CV, largest_C1, temperature) / sum_C
+        numbers = [_statistics(logits, targets, temperature) for logits, targets in _blocks(logits_CV, targets_C)]
+        logprobs_C, entropies_C, largest_C1, log_sum_C = (torch.cat(each) for each in zip(*numbers, strict=True))
         ctx.save_for_backward(logits_CV, targets_C, largest_C1, log_sum_C, entropies_C)
         ctx.temperature, ctx.with_entropy_grad = temperature, with_entropy_grad
         if not with_entropy_grad:
@@ -107,37 +102,60 @@ class _TokenStatistics(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_logprobs_C: Tensor, grad_entropies_C: Tensor) -> tuple[Tensor, None, None, None]:
         logits_CV, targets_C, largest_C1, log_sum_C, entropies_C = ctx.saved_tensors
-        logp_CV = _exponents(_precise(logits_CV), largest_C1, ctx.temperature).sub_(log_sum_C[:, None])
-        if ctx.with_entropy_grad:
-            p_CV = logp_CV.exp()
-            grad_CV = logp_CV.add_(entropies_C[:, None]).mul_(-grad_entropies_C[:, None])
-            grad_CV.sub_(grad_logprobs_C[:, None]).mul_(p_CV)
-        else:
-            grad_CV = logp_CV.exp_().mul_(-grad_logprobs_C[:, None])
-        grad_CV.scatter_add_(-1, targets_C[:, None], grad_logprobs_C[:, None])
-        return grad_CV.div_(ctx.temperature).to(logits_CV.dtype), None, None, None
+        grad_CV = torch.empty_like(logits_CV)
+        every = (logits_CV, targets_C, largest_C1, log_sum_C, entropies_C, grad_logprobs_C, grad_entropies_C, grad_CV)
+        for logits, targets, largest, log_sum, entropies, grad_logprobs, grad_entropies, out in _blocks(*every):
+            precise = _precise(logits)
+            place = out if out.dtype == precise.dtype else None
+            logp = _exponents(precise, largest, ctx.temperature, out=place).sub_(log_sum[:, None])
+            if ctx.with_entropy_grad:
+                p = logp.exp()
+                grad = logp.add_(entropies[:, None]).mul_(-grad_entropies[:, None])
+                grad.sub_(grad_logprobs[:, None]).mul_(p)
+            else:
+                grad = logp.exp_().mul_(-grad_logprobs[:, None])
+            grad.scatter_add_(-1, targets[:, None], grad_logprobs[:, None])
+            if ctx.temperature != 1.0:
+                grad.div_(ctx.temperature)
+            if place is None:
+                out.copy_(grad)
+        return grad_CV, None, None, None
+
+
+def _statistics(logits_RV: Tensor, targets_R: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """log p(target) [R], entropy [R], largest logit [R, 1] and log S [R] of a block of R rows."""
+    precise_RV = _precise(logits_RV)
+    largest_R1 = precise_RV.amax(-1, keepdim=True)
+    y_RV = _exponents(precise_RV, largest_R1, temperature)
+    chosen_R = y_RV.gather(-1, targets_R[:, None]).squeeze(-1)
+    exp_RV = y_RV.exp()
+    sum_R = exp_RV.sum(-1)
+    log_sum_R = sum_R.log()
+    return chosen_R - log_sum_R, log_sum_R - exp_RV.mul_(y_RV).sum(-1) / sum_R, largest_R1, log_sum_R
+
+
+def _blocks(first_CV: Tensor, *more: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Views of the same few rows of each, one after the other."""
+    logits = _BLOCK_LOGITS.get(first_CV.device.type, _BLOCK_LOGITS_ELSEWHERE)
+    rows = max(1, logits // first_CV.shape[-1])
+    return zip(*(torch.split(each, rows) for each in (first_CV, *more)), strict=True)
 
 
 def _precise(logits: Tensor) -> Tensor:
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def _exponents(precise: Tensor, largest_C1: Tensor, temperature: float) -> Tensor:
-    """y = (logits - largest) / temperature, a new tensor."""
-    shifted = precise - largest_C1
+def _exponents(precise: Tensor, largest: Tensor, temperature: float, out: Tensor | None = None) -> Tensor:
+    """y = (logits - largest) / temperature, a new tensor, or in `out`."""
+    shifted = torch.sub(precise, largest, out=out)
     return shifted if temperature == 1.0 else shifted.div_(temperature)
-
-
-def _weighted(exp_CV: Tensor, precise_CV: Tensor, largest_C1: Tensor, temperature: float) -> Tensor:
-    """[C] sum(y exp y); overwrites `exp_CV`. A few rows at a time, as y would be one more chunk."""
-    rows = max(1, -(-len(exp_CV) // _PARTS))
-    blocks = zip(*(torch.split(each, rows) for each in (exp_CV, precise_CV, largest_C1)), strict=True)
-    return torch.cat([exp.mul_(_exponents(precise, largest, temperature)).sum(-1) for exp, precise, largest in blocks])
 
 
 @torch.no_grad()
 def _raw_logprobs(logits_CV: Tensor, targets_C: Tensor) -> Tensor:
-    precise_CV = _precise(logits_CV)
-    largest_C1 = precise_CV.amax(-1, keepdim=True)
-    log_sum_C = _exponents(precise_CV, largest_C1, 1.0).exp_().sum(-1).log()
-    return (precise_CV.gather(-1, targets_C[:, None]) - largest_C1).squeeze(-1) - log_sum_C
+    def raw(logits_RV: Tensor, targets_R: Tensor) -> Tensor:
+        y_RV = _exponents(_precise(logits_RV), _precise(logits_RV).amax(-1, keepdim=True), 1.0)
+        chosen_R = y_RV.gather(-1, targets_R[:, None]).squeeze(-1)
+        return chosen_R - y_RV.exp_().sum(-1).log()
+
+    return torch.cat([raw(logits, targets) for logits, targets in _blocks(logits_CV, targets_C)])

@@ -313,6 +313,9 @@ class TrainerSettings(Section):
     """Recompute activations in the backward pass: slower, less memory."""
     micro_batch_tokens: Annotated[int, ranges.TOKENS] = Field(default=16384, ge=1, le=ranges.MOST)
     """The most tokens (padding included) of one forward pass; a longer sequence goes alone."""
+    shared_prefix: Literal["auto", "off", "require"] = "auto"
+    """Forward each prompt once for the completions of its group. auto: where the model's numbers stay the same;
+    require: an error where they do not."""
     num_iterations: Annotated[int, ranges.COUNTS] = Field(default=1, ge=1, le=10**6)
     """Passes over the completions of a step."""
     minibatches: Annotated[int, ranges.COUNTS] = Field(default=1, ge=1, le=10**6)

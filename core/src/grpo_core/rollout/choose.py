@@ -22,11 +22,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from grpo_core.errors import RolloutError
+from grpo_core.model.attention import has_plain_layers
 from grpo_core.model.image_features import own_arguments, position_rows
 from grpo_core.model.routers import router_arguments
 from grpo_core.rollout.forward import Decoder, call, decoding, keeps_few_logits, takes_positions
 from grpo_core.rollout.plain import PlainDecoder
-from grpo_core.rollout.prefix import PrefixDecoder, has_plain_layers
+from grpo_core.rollout.prefix import PrefixDecoder
 from grpo_core.rollout.prompts import Prompts, text_prompts
 from grpo_core.rollout.whole import WholeDecoder
 

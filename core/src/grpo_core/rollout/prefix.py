@@ -8,27 +8,20 @@ Shapes: P prompts, L prompt columns, B sequences, K key-value heads, D of one he
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from grpo_core.model.attention import attention_named
 from grpo_core.rollout import prefix_attention
 from grpo_core.rollout.forward import Padded, last_logits, left_padded, passes
 from grpo_core.rollout.prefix_cache import PrefixCache, PrefixLayer
 from grpo_core.rollout.prompts import Prompts
 
-__all__ = ["PrefixDecoder", "has_plain_layers"]
-
-
-def has_plain_layers(model: Any) -> bool:
-    """Whether every layer keeps keys and values of all tokens, or of those in a window."""
-    layers = DynamicCache(config=model.config).layers
-    return bool(layers) and all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
+__all__ = ["PrefixDecoder"]
 
 
 class PrefixDecoder:
@@ -70,7 +63,7 @@ class PrefixDecoder:
         """See `Decoder`."""
         positions_RB1 = self._next_B[:, None].expand(self._position_rows, -1, -1)
         self._next_B = self._next_B + 1
-        with _attention(self._model.config.get_text_config()):
+        with attention_named(self._model.config.get_text_config(), prefix_attention.NAME):
             return last_logits(
                 self._model,
                 tokens_B[:, None],
@@ -106,14 +99,3 @@ def _stacked(parts: Sequence[Tensor], padded: Padded) -> Tensor:
     if padded.mask_PL is not None:
         whole_PKLD.masked_fill_(~padded.mask_PL[:, None, -columns:, None], 0.0)
     return whole_PKLD
-
-
-@contextmanager
-def _attention(config: Any) -> Iterator[None]:
-    """The model's layers use `prefix_attention` inside."""
-    chosen = config._attn_implementation
-    config._attn_implementation = prefix_attention.NAME
-    try:
-        yield
-    finally:
-        config._attn_implementation = chosen

@@ -23,7 +23,7 @@ from grpo_core.model.tokenizer import load_tokenizer
 from grpo_core.trainer import checkpoint
 from grpo_core.trainer.images import ImageReader
 from grpo_core.trainer.loading import has_reference_model, load_policy, policy_or_reference
-from grpo_core.trainer.microbatch import DUMMY, collate
+from grpo_core.trainer.microbatch import collate
 from grpo_core.trainer.optimiser import Optimiser
 from grpo_core.trainer.options import TorchTrainerOptions
 from grpo_core.trainer.passes import (
@@ -37,8 +37,10 @@ from grpo_core.trainer.passes import (
 )
 from grpo_core.trainer.place import DTYPES, choose_device, named_tensors
 from grpo_core.trainer.policy import PolicyModule
+from grpo_core.trainer.rows import DUMMY
 from grpo_core.trainer.schedule import learning_rate
 from grpo_core.trainer.shards import gather, part, scatter, shard, whole
+from grpo_core.trainer.shared_prefix import SharedPrefix
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, UpdateReport
 
@@ -64,6 +66,9 @@ class TorchTrainer:
         self._policy = self._load(options)
         self._images = ImageReader.of(context.model, self._policy.model)
         self._reference = self._load(options, trained=False) if has_reference_model(context) else None
+        self._shared = SharedPrefix(
+            self._settings, self._policy, self._spread, self._images, with_gradient=not self._is_sharded
+        )
         self._optimiser = Optimiser(self._policy.model.named_parameters(), self._settings)
         self._updates = 0
 
@@ -87,19 +92,25 @@ class TorchTrainer:
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
         self._scatter()
+        shared = self._shared.decide(self._policy, batch)
         beta, budget = self._objective.beta, self._settings.micro_batch_tokens
         with policy_or_reference(of, self._policy, self._reference, model=self._policy.model, beta=beta) as module:
-            return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images)
+            return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images, shared=shared)
 
     def update(self, batch: TrainBatch) -> UpdateReport:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
-        budget = self._settings.micro_batch_tokens
-        routers = self._policy.router_loss
-        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget, routers=routers)
+        self._scatter()
+        packed = pack_for_loss(
+            batch,
+            self._objective,
+            self._spread,
+            budget_tokens=self._settings.micro_batch_tokens,
+            routers=self._policy.router_loss,
+            shared=self._shared.decide(self._policy, batch),
+        )
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
-        self._scatter()
         self._optimiser.begin()
         try:
             passed = self._forward_backward(batch, packed)

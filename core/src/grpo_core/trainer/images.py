@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from grpo_core.backends import ModelSettings
-from grpo_core.model.image_features import ImageFeatures, position_rows, prompt_positions
+from grpo_core.model.image_features import ImageFeatures, encode_images, position_rows, prompt_positions
 from grpo_core.model.vision import PixelInputs, Vision, load_vision
 from grpo_core.types import TrainGroup
 
@@ -48,11 +48,6 @@ class RowImages:
     """Of the same prompts."""
     places: tuple[int, ...]
     """[B] Which of these each row's prompt is."""
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Of the forward of all rows."""
-        return self.features.arguments(self.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +148,7 @@ class ImageReader:
             for group in groups.values()
         )
         return RoundImages(
-            features=policy(Opaque(pixels)).value if pixels else None,
+            features=policy(Opaque(_Encode(pixels))).value if pixels else None,
             pixels=pixels,
             positions=tuple(
                 prompt_positions(self._model, group.prompt_ids, inputs)
@@ -162,6 +157,16 @@ class ImageReader:
             places={group: place for place, group in enumerate(groups)},
             position_rows=position_rows(self._model),
         )
+
+
+@dataclass(frozen=True)
+class _Encode:
+    """Called with the policy, inside its `forward`."""
+
+    pixels: tuple[PixelInputs, ...]
+
+    def __call__(self, policy: Any) -> ImageFeatures:
+        return encode_images(policy.model, self.pixels)
 
 
 class _HandOver(torch.autograd.Function):

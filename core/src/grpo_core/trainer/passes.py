@@ -23,8 +23,9 @@ from grpo_core.objective.loss import Denominators, compute_loss
 from grpo_core.objective.sums import MetricSums
 from grpo_core.recipe.schema import ObjectiveSettings, TrainerSettings
 from grpo_core.trainer.images import ImageReader
-from grpo_core.trainer.microbatch import DUMMY, MicroBatch, collate, rows_for_loss, rows_of
-from grpo_core.trainer.rounds import Round, plan_rounds
+from grpo_core.trainer.microbatch import MicroBatch, collate
+from grpo_core.trainer.rounds import Round, plan_rounds, shared_tokens
+from grpo_core.trainer.rows import DUMMY, rows_for_loss, rows_of
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, UpdateReport
 
@@ -74,11 +75,13 @@ def token_stats(
     *,
     budget_tokens: int,
     images: ImageReader | None = None,
+    shared: bool = False,
 ) -> TokenStats:
-    """Per-token numbers of every member, in the loss or not; micro-batches have at most `budget_tokens`."""
+    """Per-token numbers of every member, in the loss or not; micro-batches have at most `budget_tokens`, and prompts
+    once where they are `shared`, as `SharedPrefix` decides."""
     raw = _needs_raw(batch)
     numbers: dict[tuple[int, int], tuple[tuple[float, ...], ...]] = {}
-    rounds = spread.even(plan_rounds(rows_of(batch), budget_tokens))
+    rounds = spread.even(plan_rounds(rows_of(batch), budget_tokens, shared=shared))
     for micro, _ in _micro_batches(policy, batch, rounds, spread, images):
         computed: TokenLogprobs = policy(micro.inputs, temperature=batch.temperature, raw=raw)
         kinds = [values.tolist() for values in computed if values is not None]
@@ -97,11 +100,12 @@ def pack_for_loss(
     *,
     budget_tokens: int,
     routers: RouterLoss | None = None,
+    shared: bool = False,
 ) -> Packed:
-    """The micro-batches of an update; `routers` is the policy's `router_loss`."""
+    """The micro-batches of an update; `routers` is the policy's `router_loss`, and `shared` as in `token_stats`."""
     rows, skipped = rows_for_loss(batch, objective, routed=routers is not None)
-    rounds = spread.even(plan_rounds(rows, budget_tokens))
-    return Packed(rounds=rounds, tokens=sum(row.length for row in rows), skipped=skipped)
+    own = plan_rounds(rows, budget_tokens, shared=shared)
+    return Packed(rounds=spread.even(own), tokens=_forwarded(own), skipped=skipped)
 
 
 def backward_pass(
@@ -148,6 +152,14 @@ def backward_pass(
     )
 
 
+def _forwarded(rounds: Sequence[Round]) -> int:
+    """Tokens, without padding and dummies."""
+    packs = [[row for row in rows if row is not DUMMY] for each in rounds for rows in each.packs]
+    if any(each.is_shared for each in rounds):
+        return sum(shared_tokens(rows) for rows in packs)
+    return sum(row.length for rows in packs for row in rows)
+
+
 def _encoded(batch: TrainBatch, rounds: Sequence[Round]) -> Iterator[TrainGroup]:
     """The groups whose images the tower sees on this rank."""
     return (batch.groups[group] for each in rounds for group in each.groups)
@@ -166,7 +178,7 @@ def _micro_batches(
         groups = {group: batch.groups[group] for group in each.groups}
         if images is None:
             _require_text(batch, groups.values())
-            yield from ((collate(rows, spread.device), _as_it_is) for rows in each.packs)
+            yield from ((collate(rows, spread.device, shared=each.is_shared), _as_it_is) for rows in each.packs)
             continue
         packs = each.packs
         if each.has_images and (DUMMY,) in packs:
@@ -176,8 +188,9 @@ def _micro_batches(
         encoded = images.encode(policy, groups)
         leaves = encoded.cut() if len(packs) > 1 else encoded
         for rows in packs[:-1]:
-            yield collate(rows, spread.device, leaves), _as_it_is
-        yield collate(packs[-1], spread.device, encoded), partial(encoded.joined, before=leaves)
+            yield collate(rows, spread.device, leaves, shared=each.is_shared), _as_it_is
+        last = collate(packs[-1], spread.device, encoded, shared=each.is_shared)
+        yield last, partial(encoded.joined, before=leaves)
 
 
 def _as_it_is(loss: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from grpo_core.backends import BackendContext
 from grpo_core.errors import TrainerError
+from grpo_core.trainer.shared_attention import recomputing
 
 __all__ = ["DTYPES", "checkpoint_layers", "choose_device", "named_tensors"]
 
@@ -47,9 +48,10 @@ def checkpoint_layers(model: Any) -> None:
             f"{type(model).__name__} has no gradient checkpointing",
             hint="set trainer.gradient_checkpointing to false, and trainer.micro_batch_tokens lower to save memory",
         )
+    ways = {"use_reentrant": False, "context_fn": recomputing}
     if hasattr(model, "activation_checkpointing_enable"):  # transformers 5.19 has only the older name
-        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+        model.activation_checkpointing_enable(activation_checkpointing_kwargs=ways)
     else:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=ways)
     # It also made the embeddings' output require a gradient, for adapters. Ours does, and generation has no use for it.
     model.disable_input_require_grads()

@@ -5,7 +5,8 @@ vision tower, in calls of its own, so that whatever wraps the module (DDP, FSDP,
 outside, DDP would skip synchronisation without a word.
 It does not know losses, optimisers or batches.
 
-No attention mask: padding is on the right, and a causal model never looks there.
+No attention mask: padding is on the right, and a causal model never looks there; where prompts are shared, attention
+itself knows which tokens belong together.
 
 Shapes: B sequences, T tokens, N picked tokens, H hidden, V vocabulary.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -23,14 +25,15 @@ from torch.utils.checkpoint import checkpoint
 
 from grpo_core.errors import TrainerError
 from grpo_core.model.head import Head, backbone_of, head_of
-from grpo_core.model.image_features import ImageFeatures, encode_images, position_rows
+from grpo_core.model.image_features import position_rows
 from grpo_core.model.routers import RouterSums, router_arguments, router_loss_of
 from grpo_core.model.vision import PixelInputs
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
 from grpo_core.trainer.images import Opaque
-from grpo_core.trainer.microbatch import ForwardInputs
+from grpo_core.trainer.layout import ForwardInputs
+from grpo_core.trainer.shared_attention import Sharing, sharing
 
-__all__ = ["PolicyModule"]
+__all__ = ["MAX_MEAN_GAP_LOW_PRECISION_NATS", "MAX_MEAN_GAP_NATS", "PolicyModule", "parameters_of"]
 
 CHECKED_TOKENS = 64
 MAX_MEAN_GAP_NATS = {torch.float32: 1e-3, torch.float64: 1e-6}
@@ -73,18 +76,18 @@ class PolicyModule(nn.Module):
 
     def forward(
         self,
-        inputs: ForwardInputs | Opaque[tuple[PixelInputs, ...]],
+        inputs: ForwardInputs | Opaque[Callable[[PolicyModule], Any]],
         *,
         temperature: float = 1.0,
         with_entropy_grad: bool = False,
         raw: bool = False,
         routed: bool = False,
-    ) -> TokenLogprobs | tuple[TokenLogprobs, RouterSums] | Opaque[ImageFeatures]:
+    ) -> TokenLogprobs | tuple[TokenLogprobs, RouterSums] | Opaque[Any]:
         """Numbers of the N picked tokens under softmax(logits / temperature), as `chunked_logprobs` gives them; where
-        `routed`, for a model with a `router_loss`, also what its routers did with those in the loss. Of pixels it gives
-        what the vision tower makes of them."""
+        `routed`, for a model with a `router_loss`, also what its routers did with those in the loss. Something to call
+        is called with this module: other work that uses the weights."""
         if isinstance(inputs, Opaque):
-            return Opaque(encode_images(self.model, inputs.value))
+            return Opaque(inputs.value(self))
         asked = _Asked(temperature, with_entropy_grad, raw, routed)
         with_images = inputs.images is not None
         if self.path == "unchecked" or (with_images and not self._is_checked_with_images):
@@ -93,6 +96,12 @@ class PolicyModule(nn.Module):
         else:
             computed, sums = self._by(self.path)(inputs, asked)
         return computed if sums is None else (computed, sums)
+
+    def logprobs(self, inputs: ForwardInputs, temperature: float) -> tuple[Tensor, Sharing]:
+        """[N] The log-probabilities alone, by the chunked path, and what attention to shared prompts met; for use
+        inside `forward`."""
+        state = self._sharing(inputs)
+        return self._chunked(inputs, _Asked(temperature, False, False, False), state)[0].logprobs_N, state
 
     def _by(self, path: str) -> Callable[[ForwardInputs, _Asked], _Numbers]:
         return self._chunked if path == "chunked" else self._plain
@@ -120,14 +129,15 @@ class PolicyModule(nn.Module):
             )
         return numbers
 
-    def _chunked(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
-        output = self._call(
-            backbone_of(self.model),
-            inputs.input_ids_BT,
-            inputs.position_ids,
-            routed=asked.routed,
-            **(inputs.images.value.arguments if inputs.images else {}),
-        )
+    def _chunked(self, inputs: ForwardInputs, asked: _Asked, state: Sharing | None = None) -> _Numbers:
+        with sharing(state or self._sharing(inputs)) if inputs.layout.value.is_shared else nullcontext():
+            output = self._call(
+                backbone_of(self.model),
+                inputs.input_ids_BT,
+                inputs.position_ids,
+                routed=asked.routed,
+                **inputs.image_arguments,
+            )
         computed = chunked_logprobs(
             output.last_hidden_state.flatten(0, 1).index_select(0, inputs.picked_N),
             inputs.targets_N,
@@ -137,9 +147,15 @@ class PolicyModule(nn.Module):
             with_entropy_grad=asked.with_entropy_grad,
             raw=asked.raw,
         )
-        counted_BT = torch.zeros_like(inputs.input_ids_BT, dtype=torch.bool)
-        counted_BT.view(-1)[inputs.picked_N] = inputs.counted_N
-        return computed, self._router_sums(output, counted_BT) if asked.routed else None
+        if not asked.routed:
+            return computed, None
+        times_T = torch.zeros(inputs.input_ids_BT.numel(), device=inputs.input_ids_BT.device)
+        # A shared prompt's last token predicts the first one of each completion.
+        times_T.index_add_(0, inputs.picked_N, inputs.counted_N.to(times_T.dtype))
+        return computed, self._router_sums(output, times_T)
+
+    def _sharing(self, inputs: ForwardInputs) -> Sharing:
+        return Sharing(self.model.config.get_text_config(), inputs.layout.value)
 
     def _plain(self, inputs: ForwardInputs, asked: _Asked) -> _Numbers:
         def numbers(row: _Sequence) -> _Numbers:
@@ -153,9 +169,11 @@ class PolicyModule(nn.Module):
                 with_entropy_grad=asked.with_entropy_grad,
                 raw=asked.raw,
             )
-            counted_1T = torch.zeros_like(row.ids_1T, dtype=torch.bool)
-            counted_1T[0, row.columns_N] = inputs.counted_N[row.indices_N]
-            return computed, self._router_sums(output, counted_1T) if asked.routed else None
+            if not asked.routed:
+                return computed, None
+            times_T = torch.zeros(row.ids_1T.shape[1], device=row.ids_1T.device)
+            times_T[row.columns_N] = inputs.counted_N[row.indices_N].to(times_T.dtype)
+            return computed, self._router_sums(output, times_T)
 
         rows, sums = zip(*(checkpoint(numbers, row, use_reentrant=False) for row in _sequences(inputs)), strict=True)
         logprobs, entropies, raws = zip(*rows, strict=True)
@@ -165,18 +183,18 @@ class PolicyModule(nn.Module):
         probabilities, chosen = zip(*sums, strict=True)
         return computed, RouterSums(torch.stack(probabilities).sum(0), torch.stack(chosen).sum(0))
 
-    def _router_sums(self, output: Any, counted_BT: Tensor) -> RouterSums:
+    def _router_sums(self, output: Any, times_T: Tensor) -> RouterSums:
         if self.router_loss is None:
             raise TrainerError(
                 f"{type(self.model).__name__} has no loss for its routers", hint="call the policy without `routed`"
             )
-        return self.router_loss.sums(output.router_logits, counted_BT.flatten())
+        return self.router_loss.sums(output.router_logits, times_T)
 
     def _plain_forward(
         self, row: _Sequence, arguments: Mapping[str, Any], *, own_positions: bool = False, routed: bool = False
     ) -> tuple[Any, Tensor]:
         """The model's own output, and its logits [N, V] at the row's columns."""
-        keeps = "logits_to_keep" in _parameters(self.model)
+        keeps = "logits_to_keep" in parameters_of(self.model)
         output = self._call(
             self.model,
             row.ids_1T,
@@ -199,7 +217,7 @@ class PolicyModule(nn.Module):
     @staticmethod
     def _call(module: nn.Module, ids_BT: Tensor, position_ids: Tensor | None, *, routed: bool, **more: Any) -> Any:
         # Some families (Bloom, MPT) have no positions to be given; theirs follow from the order of the tokens.
-        given = position_ids is not None and "position_ids" in _parameters(module)
+        given = position_ids is not None and "position_ids" in parameters_of(module)
         positions = {"position_ids": position_ids} if given else {}
         return module(ids_BT, **positions, use_cache=False, **router_arguments(module, asked=routed), **more)
 
@@ -245,7 +263,7 @@ _Numbers: TypeAlias = tuple[TokenLogprobs, RouterSums | None]
 
 
 class _Sequence(NamedTuple):
-    """One row of a micro-batch without its padding."""
+    """One completion of a micro-batch with its prompt, alone."""
 
     ids_1T: Tensor
     columns_N: Tensor
@@ -274,23 +292,25 @@ class _Sequence(NamedTuple):
 
 
 def _sequences(inputs: ForwardInputs) -> Iterator[_Sequence]:
-    T = inputs.input_ids_BT.shape[1]
-    rows_N, columns_N = inputs.picked_N // T, inputs.picked_N % T
-    for b, ids_T in enumerate(inputs.input_ids_BT):
-        indices_N = (rows_N == b).nonzero()[:, 0]
-        own_N = columns_N[indices_N]
-        length = int(own_N[-1]) + 1
-        images = inputs.images.value if inputs.images else None
+    ids_T = inputs.input_ids_BT.flatten()
+    positions_T = inputs.position_ids.flatten(-2)
+    device, start = ids_T.device, 0
+    images = inputs.images.value if inputs.images else None
+    for b, span in enumerate(inputs.layout.value.spans):
+        places_T = torch.tensor(span.tokens, device=device)
+        indices_N = torch.arange(start, start + span.own_tokens + 1, device=device)
+        start += len(indices_N)
         yield _Sequence(
-            ids_1T=ids_T[None, :length],
-            columns_N=own_N,
+            ids_1T=ids_T[places_T][None],
+            columns_N=torch.arange(span.prompt_tokens - 1, span.length, device=device),
             targets_N=inputs.targets_N[indices_N],
             indices_N=indices_N,
-            position_ids=inputs.position_ids[..., b : b + 1, :length],
+            position_ids=positions_T[..., None, places_T],
             arguments={} if images is None else images.features.arguments([images.places[b]]),
             pixels=None if images is None else images.pixels[images.places[b]],
         )
 
 
-def _parameters(module: nn.Module) -> frozenset[str]:
+def parameters_of(module: nn.Module) -> frozenset[str]:
+    """The names of what its forward takes."""
     return frozenset(inspect.signature(module.forward).parameters)

@@ -16,8 +16,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from grpo_core.objective.sums import MetricSums
-from grpo_core.trainer.microbatch import DUMMY, Row
 from grpo_core.trainer.rounds import Round
+from grpo_core.trainer.rows import DUMMY, Row
 
 __all__ = ["Spread"]
 
@@ -45,15 +45,17 @@ class Spread:
         is the last round, as on every rank."""
         if self.world_size == 1:
             return list(rounds)
+        is_shared = rounds[0].is_shared
         visual = [each.packs for each in rounds if each.has_images]
         text = [pack for each in rounds if not each.has_images for pack in each.packs]
         (count,) = self._most([len(visual)])
         visual += [()] * (count - len(visual))
         *longest, texts = self._most([len(packs) for packs in (*visual, text)])
         evened = [
-            Round(packs=_filled(packs, length), has_images=True) for packs, length in zip(visual, longest, strict=True)
+            Round(packs=_filled(packs, length), has_images=True, is_shared=is_shared)
+            for packs, length in zip(visual, longest, strict=True)
         ]
-        return [*evened, Round(packs=_filled(text, texts))] if texts else evened
+        return [*evened, Round(packs=_filled(text, texts), is_shared=is_shared)] if texts else evened
 
     def _most(self, counts: Sequence[int]) -> list[int]:
         """The largest number of any rank for each."""

@@ -25,6 +25,7 @@ from grpo_core.training import (
     Packed,
     Passed,
     PolicyModule,
+    SharedPrefix,
     Spread,
     backward_pass,
     choose_device,
@@ -75,6 +76,9 @@ class DeepSpeedTrainer:
         self._gathered = Gathered(self._policy.model) if self._is_spread else None
         self._engine = make_engine(self._deepspeed, self._policy, config, self._settings, on_cpu=options.cpu_adam)
         self._engine.train(False)
+        self._shared = SharedPrefix(
+            self._settings, self._policy, self._spread, self._images, with_gradient=not self._is_spread
+        )
         self._reference = self._load_reference(config) if has_reference_model(context) else None
         self._updates = 0
 
@@ -103,8 +107,11 @@ class DeepSpeedTrainer:
         beta, budget = self._objective.beta, self._settings.micro_batch_tokens
         policy: Any = self._engine
         try:
+            shared = self._shared.decide(policy, batch)
             with policy_or_reference(of, policy, self._reference, model=self._policy.model, beta=beta) as module:
-                return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images)
+                return token_stats(
+                    module, batch, self._spread, budget_tokens=budget, images=self._images, shared=shared
+                )
         finally:
             self._engine.release()
             if self._reference is not None and self._is_spread:
@@ -114,8 +121,14 @@ class DeepSpeedTrainer:
         """One optimiser update. Raises `Collapse` when loss or gradient is not finite, leaving the weights as they
         were; the schedule counts the update all the same."""
         self._clear()
-        budget, routers = self._settings.micro_batch_tokens, self._policy.router_loss
-        packed = pack_for_loss(batch, self._objective, self._spread, budget_tokens=budget, routers=routers)
+        packed = pack_for_loss(
+            batch,
+            self._objective,
+            self._spread,
+            budget_tokens=self._settings.micro_batch_tokens,
+            routers=self._policy.router_loss,
+            shared=self._shared.decide(self._engine, batch),
+        )
         rate = learning_rate(self._updates, self._settings, self._context.total_updates)
         self._updates += 1
         while True:
