@@ -98,5 +98,5 @@ def test_a_text_without_images_may_speak_of_the_tag() -> None:
 
 
 def test_more_placeholders_than_images_is_an_error() -> None:
-    with pytest.raises(DataError, match="has 2 <image>, but the row has 1 images"):
+    with pytest.raises(DataError, match="has 2 <image>, but the row has 1 image"):
         place_images((Message(role="user", content="<image> <image>"),), (A,))

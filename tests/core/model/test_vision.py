@@ -69,7 +69,7 @@ def vision_of(folder: Path, **settings: Any) -> Vision:
 def test_a_text_model_reads_no_images(tmp_path: Path) -> None:
     text_only = make_model_folder(tmp_path / "text")
     assert load_vision(ModelSettings(path=str(text_only))) is None
-    with pytest.raises(DataError, match=r"train-000001: it has 1 images, and the model reads text only"):
+    with pytest.raises(DataError, match=r"train-000001: it has 1 image, and the model reads text only"):
         rendered(text_only, sample("<image>How many?", image(64, 64)))
 
 
@@ -156,8 +156,10 @@ def test_an_image_of_the_same_content_is_processed_once(qwen: Path, monkeypatch:
 
 
 def test_a_placeholder_that_the_text_brings_itself_is_refused_by_sample(qwen: Path) -> None:
-    with pytest.raises(DataError, match=r"train-000001: its prompt has 1 of the model's placeholder '<\|image_pad\|>'"):
+    own = r"train-000001: its prompt has 1 of the model's placeholder '<\|image_pad\|>', and the row has 0 images"
+    with pytest.raises(DataError, match=own) as failure:
         rendered(qwen, sample("what is <|image_pad|>?"))
+    assert "The text has it itself, and the row has no image" in str(failure.value.hint)
     with pytest.raises(DataError, match=r"train-000001: its prompt has '<\|video_pad\|>', which stands for images"):
         rendered(qwen, sample("<image> and <|video_pad|>?", image(64, 64)))
 
@@ -170,7 +172,7 @@ def test_a_row_without_images_keeps_the_word_for_one_as_text(qwen: Path) -> None
 
 def test_a_prompt_with_images_that_is_too_long_is_not_cut(qwen: Path) -> None:
     model = ModelSettings(path=str(qwen))
-    with pytest.raises(DataError, match=r"those of 1 images included, and at most 20 are allowed"):
+    with pytest.raises(DataError, match=r"those of 1 image included, and at most 20 are allowed"):
         render_prompts(
             [sample("<image>How many?", image(80, 64))],
             load_tokenizer(model),
@@ -240,5 +242,5 @@ def test_models_of_text_need_no_pillow() -> None:
 
 def test_a_processor_that_makes_other_tokens_of_a_whole_prompt_is_refused(qwen: Path) -> None:
     vision, (prompt,) = vision_of(qwen), rendered(qwen, sample("<image>How many?", image(80, 64))).prompts
-    with pytest.raises(RecipeError, match=r"its processor makes \d+ tokens of a prompt with 1 images"):
+    with pytest.raises(RecipeError, match=r"its processor makes \d+ tokens of a prompt with 1 image"):
         vision.require_same(prompt.text, prompt.sample.images, prompt.token_ids[:-1])

@@ -238,5 +238,15 @@ def test_tokens_that_stand_for_images_are_never_drawn(qwen: Place) -> None:
 def test_an_image_that_changed_since_the_prompt_was_made_is_an_error(qwen: Place) -> None:
     asked = qwen.requests()[0]
     other = replace(asked.sample, images=(ImageRef(source=encoded_picture(9, (224, 224))),))
-    with pytest.raises(RolloutError, match=r"sample 'train-0': its 1 images are \d+ tokens, and its prompt has \d+"):
+    with pytest.raises(
+        RolloutError, match=r"sample 'train-0': its prompt has \d+ visual tokens, and its 1 image \d+"
+    ) as failure:
         qwen.generate([replace(asked, sample=other)])
+    assert failure.value.hint == "did an image file change since the run began?"
+
+
+def test_a_prompt_without_images_that_has_their_token_is_told_apart_from_a_changed_file(qwen: Place) -> None:
+    asked = qwen.requests()[0]
+    with pytest.raises(RolloutError, match=r"its prompt has \d+ visual tokens, and its 0 images 0") as failure:
+        qwen.generate([replace(asked, sample=replace(asked.sample, images=()))])
+    assert failure.value.hint == "its text has the model's own token for an image; write something else in its place"

@@ -43,7 +43,7 @@ def test_a_prompt_that_leaves_no_room_says_what_does_not_fit() -> None:
 def test_images_are_refused_where_text_only_is_read() -> None:
     asked = request()
     asked = replace(asked, sample=replace(asked.sample, images=(ImageRef(source="a.png"),)))
-    with pytest.raises(RolloutError, match="has 1 images, and text only is read here"):
+    with pytest.raises(RolloutError, match="has 1 image, and text only is read here"):
         check(asked)
 
 

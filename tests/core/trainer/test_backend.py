@@ -338,7 +338,7 @@ def test_weights_stream_under_their_hub_names_and_tied_ones_once(folder: Path) -
 
 def test_a_prompt_with_images_is_refused(folder: Path) -> None:
     group = replace(make_batch().groups[0], images=(ImageRef(source="a.png"),))
-    with pytest.raises(TrainerError, match=r"step 1: a prompt has 1 images, and the model reads text only"):
+    with pytest.raises(TrainerError, match=r"step 1: a prompt has 1 image, and the model reads text only"):
         make_trainer(folder).update(replace(make_batch(), groups=(group,)))
 
 

@@ -89,7 +89,7 @@ def test_another_number_of_tokens_on_the_other_side_names_both(model: ModelSetti
     group = group_of(replace(asked, n=1), answer(asked.prompt_ids), label="w", version=1, text=text)
     assert group.completions[0].token_ids == (65, 66)
     count = len(asked.prompt_ids)
-    wanted = rf"'train-000003': the vLLM server makes {count + 1} tokens .*1 images, and the run makes {count}\n"
+    wanted = rf"'train-000003': the vLLM server makes {count + 1} tokens .*1 image, and the run makes {count}\n"
     with pytest.raises(RolloutError, match=wanted):
         group_of(asked, answer((*asked.prompt_ids, 1)), label="w", version=1, text=text)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from grpo_core.errors import DataError
 from grpo_core.types import ImageRef, Message
-from grpo_core.types.sample import PLACEHOLDER
+from grpo_core.types.sample import PLACEHOLDER, image_count
 
 __all__ = ["PLACEHOLDER", "image_refs", "locate", "place_images"]
 
@@ -92,7 +92,7 @@ def place_images(
     if written == len(images) or not (images or has_column):
         return tuple(messages)
     if written:
-        raise DataError(f"the prompt has {written} {PLACEHOLDER}, but the row has {len(images)} images")
+        raise DataError(f"the prompt has {written} {PLACEHOLDER}, but the row has {image_count(len(images))}")
     first = next(index for index, message in enumerate(messages) if message.role == "user")
     opened = replace(messages[first], content=PLACEHOLDER * len(images) + messages[first].content)
     return (*messages[:first], opened, *messages[first + 1 :])

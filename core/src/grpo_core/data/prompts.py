@@ -15,6 +15,7 @@ from grpo_core.errors import DataError
 from grpo_core.model.tokenizer import template_warning
 from grpo_core.model.vision import Vision
 from grpo_core.types import Sample
+from grpo_core.types.sample import image_count
 
 __all__ = ["OverLong", "Prompt", "RenderedPrompts", "render_prompts"]
 
@@ -122,8 +123,8 @@ def _with_images(
 def _too_long(sample: Sample, tokens: int, limit: int) -> DataError:
     if sample.images:
         return DataError(
-            f"sample {sample.id}: its prompt has {tokens} tokens, those of {len(sample.images)} images included, and "
-            f"at most {limit} are allowed",
+            f"sample {sample.id}: its prompt has {tokens} tokens, those of {image_count(len(sample.images))} included, "
+            f"and at most {limit} are allowed",
             hint="Bound the images with model.max_pixels, raise dataset.max_prompt_tokens, or set dataset.over_long to "
             "drop; prompts with images are not truncated.",
         )

@@ -22,6 +22,7 @@ from grpo_core.errors import DataError
 from grpo_core.model.tokenizer import check_template_options, render_text, uses_variable
 from grpo_core.model.vision import Vision
 from grpo_core.types import Sample
+from grpo_core.types.sample import image_count
 
 __all__ = ["LeftOut", "render_sample", "template_inputs"]
 
@@ -76,7 +77,7 @@ def _placeholder(sample: Sample, vision: Vision | None) -> str | None:
         return None
     if vision is None:
         raise DataError(
-            f"it has {len(sample.images)} images, and the model reads text only",
+            f"it has {image_count(len(sample.images))}, and the model reads text only",
             hint="Choose a vision-language model (model.path), or leave the images out: rename their column.",
         )
     return vision.placeholder

@@ -27,6 +27,7 @@ from grpo_core.model.pixels import digest, image_size, open_image
 from grpo_core.model.processor import copy_processor, load_processor
 from grpo_core.recipe.schema import ModelSettings
 from grpo_core.types import ImageRef
+from grpo_core.types.sample import image_count
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,6 +38,12 @@ KEPT_BYTES = 256 * 2**20
 """Of pixel tensors kept between their uses: in generation and in each pass of the update."""
 BLANK_SIDE = 32
 _TEXT_KEYS = frozenset({"input_ids", "attention_mask", "mm_token_type_ids", "token_type_ids"})
+
+_WRITTEN = (
+    "Write <image> for each image; the model's own placeholder is not for texts. Where the chat template leaves images "
+    "out, see model.chat_template."
+)
+_UNASKED = "The text has it itself, and the row has no image: write something else, or give the row its image column."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +102,8 @@ class Vision:
         if written != len(images):
             raise DataError(
                 f"its prompt has {written} of the model's placeholder {self._placeholder!r}, and the row has "
-                f"{len(images)} images",
-                hint="Write <image> for each image; the model's own placeholder is not for texts. Where the chat "
-                "template leaves images out, see model.chat_template.",
+                f"{image_count(len(images))}",
+                hint=_WRITTEN if images else _UNASKED,
             )
         for token in bare_ids:
             if token in self.reserved_ids and token != self._placeholder_id:
@@ -122,8 +128,9 @@ class Vision:
         whole = self._call(text, [self.resized(image) for image in images])["input_ids"][0].tolist()
         if whole != list(ids):
             message = (
-                f"{self._model.path}: its processor makes {len(whole)} tokens of a prompt with {len(images)} images, "
-                f"where its parts are {len(ids)} tokens; images of this model are not supported"
+                f"{self._model.path}: its processor makes {len(whole)} tokens of a prompt with "
+                f"{image_count(len(images))}, where its parts are {len(ids)} tokens; images of this model are not "
+                "supported"
             )
             raise RecipeError([Problem(path="model.path", message=message)])
 

@@ -86,6 +86,6 @@ def _encoded(path: Path) -> str | None:
 def _said(kept: int, wanted: int, missing: int) -> str:
     if kept == wanted:
         return ""
-    reasons = [f"{missing:,} have no thumbnail in the run's images folder"] if missing else []
+    reasons = [f"{missing:,} without a thumbnail in the run's images folder"] if missing else []
     reasons += ["the rest is left out to keep this file small"] if wanted - kept > missing else []
     return f"{kept:,} of {wanted:,} images are here: {'; '.join(reasons)}."

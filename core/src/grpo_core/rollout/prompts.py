@@ -19,6 +19,7 @@ from grpo_core.errors import GrpoError, RolloutError
 from grpo_core.model.image_features import ImageFeatures, encode_images, position_rows, prompt_positions
 from grpo_core.model.vision import PixelInputs, Vision
 from grpo_core.types import RolloutRequest
+from grpo_core.types.sample import image_count
 
 __all__ = ["Prompts", "read_prompts", "text_prompts"]
 
@@ -125,8 +126,12 @@ def _pixels(request: RolloutRequest, vision: Vision) -> PixelInputs | None:
         raise RolloutError(f"sample {request.sample.id!r}: {error.message}", hint=error.hint) from error
     room, tokens = request.prompt_ids.count(vision.image_token_id), 0 if pixels is None else pixels.tokens
     if room != tokens:
+        hint = "did an image file change since the run began?"
+        if not images:
+            hint = "its text has the model's own token for an image; write something else in its place"
         raise RolloutError(
-            f"sample {request.sample.id!r}: its {len(images)} images are {tokens} tokens, and its prompt has {room}",
-            hint="did an image file change since the run began?",
+            f"sample {request.sample.id!r}: its prompt has {room} visual tokens, and its {image_count(len(images))} "
+            f"{tokens}",
+            hint=hint,
         )
     return pixels

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from grpo_core.errors import RolloutError
 from grpo_core.types import RolloutRequest, SamplingParams
+from grpo_core.types.sample import image_count
 
 __all__ = ["check_requests"]
 
@@ -32,12 +33,12 @@ def _image_faults(request: RolloutRequest, reads_images: bool) -> Iterator[Fault
     images = len(request.sample.images)
     if images and not reads_images:
         yield (
-            f"its prompt has {images} images, and text only is read here",
+            f"its prompt has {image_count(images)}, and text only is read here",
             "choose a vision-language model, and a rollout backend with the capability `images`",
         )
     elif images and not request.bare_prompt_ids:
         yield (
-            f"its prompt has {images} images, and bare_prompt_ids has no placeholders for them",
+            f"its prompt has {image_count(images)}, and bare_prompt_ids has no placeholders for them",
             "fill them in where the request is made: grpo_core.data.prompts does",
         )
 

@@ -28,6 +28,7 @@ from grpo_core.trainer.rounds import Round, plan_rounds, shared_tokens
 from grpo_core.trainer.rows import DUMMY, rows_for_loss, rows_of
 from grpo_core.trainer.spread import Spread
 from grpo_core.types import TokenStats, TrainBatch, TrainGroup, UpdateReport
+from grpo_core.types.sample import image_count
 
 __all__ = ["Packed", "Passed", "backward_pass", "pack_for_loss", "require_finite", "token_stats", "update_report"]
 
@@ -200,7 +201,7 @@ def _as_it_is(loss: Tensor) -> Tensor:
 def _require_text(batch: TrainBatch, groups: Iterable[TrainGroup]) -> None:
     for group in groups:
         raise TrainerError(
-            f"step {batch.step}: a prompt has {len(group.images)} images, and the model reads text only",
+            f"step {batch.step}: a prompt has {image_count(len(group.images))}, and the model reads text only",
             hint="train a vision-language model",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["PLACEHOLDER", "ImageRef", "Message", "Sample"]
+__all__ = ["PLACEHOLDER", "ImageRef", "Message", "Sample", "image_count"]
 
 PLACEHOLDER = "<image>"
 """What stands for an image in the text of a message."""
@@ -56,3 +56,8 @@ class Sample:
         """The `task` column as text, or None: which rewards are meant for this sample."""
         task = self.columns.get("task")
         return None if task is None else str(task)
+
+
+def image_count(count: int) -> str:
+    """How many images, for a message: "1 image", "2 images"."""
+    return f"{count:,} image" if count == 1 else f"{count:,} images"

@@ -18,6 +18,7 @@ from grpo_core.api import RolloutError, RolloutRequest
 from grpo_core.backends import ModelSettings
 from grpo_core.model.pixels import digest
 from grpo_core.model.vision import Vision, load_vision
+from grpo_core.types.sample import image_count
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -91,7 +92,7 @@ def require_same_prompt(request: RolloutRequest, found: Sequence[int] | None, wh
         return
     raise RolloutError(
         f"sample {request.sample.id!r}: {whose} makes {len(found or ())} tokens of its prompt with "
-        f"{len(request.sample.images)} images, and the run makes {len(request.prompt_ids)}",
+        f"{image_count(len(request.sample.images))}, and the run makes {len(request.prompt_ids)}",
         hint="the two must process images alike: the same model files and the same transformers on both sides, and the "
         "run's model.max_pixels for servers too (grpoctl rollout --recipe, or --mm-processor-kwargs)",
     )
