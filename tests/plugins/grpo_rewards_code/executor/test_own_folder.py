@@ -7,18 +7,32 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from grpo_rewards_code.executor.types import Limits, StdinRun
-from tests.plugins.grpo_rewards_code.places import Place
+from tests.plugins.grpo_rewards_code.places import Place, plan_for
 
 _LOOK = "import os\nprint(os.listdir())\n"
 
 
 def _places() -> set[str]:
     return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("grpo-programs-")}
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files of this test's own: sandboxes of other tests come and go at any time in the usual
+    one. Sandboxes of root run as nobody, who may not enter pytest's folders."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o1777)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setenv("TMPDIR", folder)
+        plan_for.cache_clear()
+        yield Path(os.path.realpath(folder))
+    plan_for.cache_clear()
 
 
 def test_it_is_where_a_program_is_at_home(place: Place) -> None:
@@ -121,14 +135,14 @@ except OSError:
         ("open('left', 'w').close()\nimport time\ntime.sleep(60)", "timeout"),
     ],
 )
-def test_nothing_of_it_is_left_on_this_machine(program: str, status: str) -> None:
-    before = _places()
-    assert Place("alone").script(program, limits=Limits(wall_s=1.0)).status == status
-    assert _places() == before
+def test_nothing_of_it_is_left_on_this_machine(temporary: Path, program: str, status: str) -> None:
+    place = Place("alone")
+    assert temporary in Path(place.says("import os\nprint(os.getcwd())")).parents
+    assert place.script(program, limits=Limits(wall_s=1.0)).status == status
+    assert not os.listdir(temporary)
 
 
-def test_nothing_of_it_is_left_when_the_trainer_is_killed() -> None:
-    before = _places()
+def test_nothing_of_it_is_left_when_the_trainer_is_killed(temporary: Path) -> None:
     script = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[4])!r})
@@ -136,11 +150,13 @@ from tests.plugins.grpo_rewards_code.places import Place
 Place("alone").script("open('left', 'w').close()\\nimport time\\ntime.sleep(60)")
 """
     with subprocess.Popen([sys.executable, "-c", script]) as trainer:
-        until = time.monotonic() + 60
-        while _places() == before and time.monotonic() < until:
-            time.sleep(0.1)
-        assert _places() != before
+        assert _within_a_minute(lambda: any(temporary.glob("grpo-programs-*/*/left")))
         trainer.kill()
-    while _places() != before and time.monotonic() < until:
+    assert _within_a_minute(lambda: not os.listdir(temporary))
+
+
+def _within_a_minute(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not condition() and time.monotonic() < until:
         time.sleep(0.1)
-    assert _places() == before
+    return condition()
