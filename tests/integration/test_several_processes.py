@@ -17,6 +17,7 @@ from tests.integration.runs import completions_of, grpoctl, make_workplace, metr
 from tests.integration.test_resume import cut_to_step_two
 from tests.ranks import free_port
 
+pytestmark = pytest.mark.timeout(900)  # what every test has: said here, it has this long file begin early
 TWO = ("--nproc-per-node", "2")
 OWN = ("trainer/micro_batches", "trainer/tokens", "trainer/padding_share")
 """Metrics that are about how an update was computed."""
