@@ -21,16 +21,15 @@ from grpo_core.loop.lock import RunLock, hold
 from grpo_core.loop.parts import open_parts
 from grpo_core.loop.prepare import Prepared, prepare
 from grpo_core.loop.restore import read_state, restore
+from grpo_core.loop.sizes import is_on_cpu, planned_shape, settled, training_bytes
 from grpo_core.loop.train import train
 from grpo_core.loop.unstarted import holds_unstarted_run, refusal
-from grpo_core.model.freeze import count_frozen
-from grpo_core.model.load import count_parameters, model_config
+from grpo_core.model.load import count_parameters
 from grpo_core.model.lora import trainable_parameters
 from grpo_core.ranks.place import Processes
 from grpo_core.ranks.room import memory_warning, require_devices, require_memory
 from grpo_core.recipe.code import bring_in_code
 from grpo_core.recipe.folder import STATE_FILE, checkpoints_of, is_checkpoint
-from grpo_core.recipe.memory import estimate_memory, shape_of
 from grpo_core.recipe.numbers import print_plan
 from grpo_core.recipe.plan import OF_A_RUN, LaunchPlan, PlannedComponent, require_unfinished, run_folder
 from grpo_core.types import EvaluationReport, RunOutcome
@@ -57,9 +56,9 @@ _EXIT_CODES = {"finished": 0, "failed": 4, "interrupted": 130}
 def launch(plan: LaunchPlan, *, plan_only: bool = False, processes: Processes | None = None) -> int:
     """Prepare, print the plan, and train; `plan_only` stops once the run's folder is there for processes that something
     else starts, perhaps elsewhere."""
-    prepared = make_ready(plan, processes, here=None if plan_only else processes)
+    plan, prepared = make_ready(plan, processes, here=None if plan_only else processes)
     if processes is not None:
-        several = {"processes": processes.per_node * processes.nodes, "per_machine": processes.per_node}
+        several = {"processes": processes.count, "per_machine": processes.per_node}
         plan = plan.model_copy(update=several)
     with take_run_dir(plan) as (run_dir, lock):
         write_plan(plan, run_dir)
@@ -72,20 +71,22 @@ def launch(plan: LaunchPlan, *, plan_only: bool = False, processes: Processes | 
         return exit_code(train(plan, run_dir, prepared, None, lock=lock))
 
 
-def make_ready(plan: LaunchPlan, processes: Processes | None, *, here: Processes | None) -> Prepared:
-    """Everything that comes before a model is loaded or a file is written, and the plan printed. `here` are the
-    `processes` that start on this machine, which must have room for them."""
+def make_ready(plan: LaunchPlan, processes: Processes | None, *, here: Processes | None) -> tuple[LaunchPlan, Prepared]:
+    """Everything that comes before a model is loaded or a file is written, and the plan printed: the plan with all
+    that is found at launch, and what was prepared. `here` are the `processes` that start on this machine, which must
+    have room for them."""
     if here is not None:
         require_devices(here)
     bring_in_code(plan, plan.origins)
     prepared = prepare(plan)
+    plan = settled(plan, prepared.longest_prompt, processes or Processes())
     announce(plan, prepared, processes)
-    needed = training_bytes(plan, prepared, processes or Processes())
+    needed = training_bytes(plan, prepared.longest_prompt, (processes or Processes()).count)
     if here is not None:
         require_memory(here, needed)
-    if warning := memory_warning(needed, on_cpu=plan.trainer.options.get("device") == "cpu"):
+    if warning := memory_warning(needed, on_cpu=is_on_cpu(plan)):
         print(f"warning: {warning}", file=sys.stderr)
-    return prepared
+    return plan, prepared
 
 
 @ends_at_once()
@@ -110,6 +111,7 @@ def resume(
         plan = change(plan) if change else plan
         bring_in_code(plan, plan.origins if change else {}, otherwise=OF_A_RUN)
         prepared = prepare(plan, run_dir=run_dir)
+        plan = settled(plan, prepared.longest_prompt, processes)
         if checkpoint is not None:
             check_state(checkpoint, prepared, allow_changes=allow_changes)
         for leftover in run_dir.rglob(".partial-*"):
@@ -117,7 +119,7 @@ def resume(
         announce(plan, prepared, processes)
         if not processes.several:
             return exit_code(train(plan, run_dir, prepared, checkpoint, lock=lock))
-        require_memory(processes, training_bytes(plan, prepared, processes))
+        require_memory(processes, training_bytes(plan, prepared.longest_prompt, processes.count))
         with tempfile.TemporaryDirectory() as scratch, lock.handed_over():
             plan.write(Path(scratch))
             arguments = [str(path), "--plan", scratch, *(["--allow-changes"] if allow_changes else [])]
@@ -177,35 +179,21 @@ def evaluate_model(plan: LaunchPlan, run: Path | None) -> EvaluationReport:
 def announce(plan: LaunchPlan, prepared: Prepared, processes: Processes | None) -> None:
     """Print what will happen to stdout, and what was noticed to stderr."""
     model, lora = plan.recipe.model, plan.recipe.trainer.lora
-    parameters = count_parameters(model)
     adapter = None if lora is None else trainable_parameters(model, lora)
     print_plan(
         plan,
         rows=prepared.feed.rows,
         mix=[(each.name, float(share), each.rows) for each, share in prepared.feed.sources if each.name],
         evaluation_rows=len(prepared.evaluation),
-        longest_prompt=max(len(prompt.token_ids) for prompt in prepared.train),
-        parameters=parameters,
-        shape=shape_of(model_config(model), parameters, adapter, count_frozen(model, plan.recipe.trainer)),
+        longest_prompt=prepared.longest_prompt,
+        parameters=count_parameters(model),
+        shape=planned_shape(plan),
         adapter=adapter,
-        ranks=processes.per_node * processes.nodes if processes else 1,
+        ranks=(processes or Processes()).count,
     )
     for note in prepared.notes:
         print(f"note: {note}", file=sys.stderr)
     print_warnings(prepared)
-
-
-def training_bytes(plan: LaunchPlan, prepared: Prepared, processes: Processes) -> int:
-    """What one process of a run needs of memory beside itself, estimated; of a model of unknown shape its weights."""
-    model, lora = plan.recipe.model, plan.recipe.trainer.lora
-    parameters = count_parameters(model)
-    adapter = None if lora is None else trainable_parameters(model, lora)
-    shape = shape_of(model_config(model), parameters, adapter, count_frozen(model, plan.recipe.trainer))
-    if shape is None:
-        return parameters * 4
-    longest, ranks = max(len(prompt.token_ids) for prompt in prepared.train), processes.per_node * processes.nodes
-    estimate = estimate_memory(plan, shape, longest_prompt=longest, ranks=ranks)
-    return estimate.peak if plan.weights_route == "shared" else estimate.update_peak
 
 
 def print_warnings(prepared: Prepared) -> None:

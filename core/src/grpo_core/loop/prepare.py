@@ -67,6 +67,11 @@ class Prepared:
         """All training prompts."""
         return self.feed.prompts
 
+    @property
+    def longest_prompt(self) -> int:
+        """Tokens of the longest training prompt."""
+        return max(len(prompt.token_ids) for prompt in self.train)
+
 
 def prepare(plan: LaunchPlan, *, run_dir: Path | None = None) -> Prepared:
     """Read data, bind rewards, render prompts; raises the first class of errors it meets, all of that class at once."""

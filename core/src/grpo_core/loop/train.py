@@ -24,6 +24,15 @@ from grpo_core.loop.probes import answer_probes, probe_due, probe_prompts
 from grpo_core.loop.records import NoRecords, Records, evaluations_of
 from grpo_core.loop.rescue import rescue, told
 from grpo_core.loop.restore import read_state, restore
+from grpo_core.loop.sizes import (
+    LIBRARY_BYTES,
+    compared,
+    forget_peak,
+    is_on_gpu,
+    peak_bytes,
+    resident_bytes,
+    training_bytes,
+)
 from grpo_core.loop.step import run_step
 from grpo_core.loop.threads import settle_threads
 from grpo_core.observe.trackers import add_trackers
@@ -69,6 +78,8 @@ class Loop:
     records: Records | NoRecords
     observers: Observers
     interrupt: Interrupt
+    resident_bytes: int
+    """Of this process before a model was loaded."""
 
 
 def train(
@@ -88,6 +99,7 @@ def train(
     state = settle_threads(progress.state, processes=ranks.world_size)
     progress.state = replace(state, per_machine=ranks.local_world_size)
     observers = watching(plan, run_dir) if ranks.is_first else load_observers(())
+    before = resident_bytes()
     with advising(partial(way_on, run_dir)), catch_interrupt(ranks) as interrupt:
         try:
             with ranks.stage("load"), open_parts(plan, run_dir, prepared, ranks) as parts:
@@ -99,7 +111,7 @@ def train(
                 if progress.state.step == 0:
                     probe(parts, progress, records)
                 observers.run_started(started(parts, progress))
-                run_or_rescue(Loop(parts, progress, records, observers, interrupt))
+                run_or_rescue(Loop(parts, progress, records, observers, interrupt, before))
         except BaseException as error:
             interrupt.begin_last()
             first = ranks.settle(told(error))
@@ -199,6 +211,8 @@ def run_steps(loop: Loop, keeper: Keeper) -> None:
             break
         if asked[0][1]:  # by the clock of rank 0
             keeper.save(progress.state, good_step=progress.good_step)
+        if step == first:
+            forget_peak(on_gpu=is_on_gpu(parts.plan))
         result = run_step(parts, step=step, total_steps=total, version=progress.state.version, check_gap=step == first)
         guard_error, is_sound = _caught(parts, guard, result.report) if ranks.is_first else (None, True)
         progress.state = replace(
@@ -208,6 +222,8 @@ def run_steps(loop: Loop, keeper: Keeper) -> None:
             zero_reward_steps=guard.streak,
             data=dict(result.data),
         )
+        if step == first:
+            tell_memory(loop)
         progress.is_sound, parts.calls.has_changed = is_sound, False
         report = judged(parts, watch, result.report) if ranks.is_first else result.report
         progress.unrecorded, progress.good_step = report, watch.good_step
@@ -223,6 +239,22 @@ def run_steps(loop: Loop, keeper: Keeper) -> None:
         if run.save_steps and step % run.save_steps == 0:
             keeper.save(progress.state, good_step=progress.good_step)
     keeper.save(progress.state, good_step=progress.good_step)
+
+
+def tell_memory(loop: Loop) -> None:
+    """What the first step of this process took of memory, beside the estimate; told by rank 0, of itself."""
+    parts = loop.parts
+    if not parts.ranks.is_first or parts.plan.weights_route != "shared":  # an engine's memory is not in the estimate
+        return
+    on_gpu = is_on_gpu(parts.plan)
+    estimated = training_bytes(parts.plan, parts.prepared.longest_prompt, parts.ranks.world_size)
+    if not on_gpu:
+        estimated += loop.resident_bytes + LIBRARY_BYTES
+    line, is_off = compared(estimated, peak_bytes(on_gpu=on_gpu))
+    if is_off:
+        logger.warning(line)
+    else:
+        print(line, flush=True)
 
 
 def catch_up(loop: Loop, keeper: Keeper) -> None:

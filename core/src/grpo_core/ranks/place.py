@@ -51,9 +51,14 @@ class Processes:
     """More than fit here are meant."""
 
     @property
+    def count(self) -> int:
+        """On all machines."""
+        return self.per_node * self.nodes
+
+    @property
     def several(self) -> bool:
         """Whether there is more than one process."""
-        return self.per_node * self.nodes > 1
+        return self.count > 1
 
     def meeting_point(self) -> tuple[str, int]:
         """Host and port of `endpoint`; raises `UsageError` where it names none."""

@@ -11,7 +11,15 @@ from grpo_core.machine import available_cores, available_memory
 from grpo_core.ranks.place import Processes
 from grpo_core.recipe.memory import mebibytes
 
-__all__ = ["MOST_TIMES", "PROCESS_BYTES", "gpu_of", "memory_warning", "require_devices", "require_memory"]
+__all__ = [
+    "MOST_TIMES",
+    "PROCESS_BYTES",
+    "gpu_of",
+    "memory_warning",
+    "process_memory",
+    "require_devices",
+    "require_memory",
+]
 
 MOST_TIMES = 100
 """No machine has so many times the memory of another that a run is planned on."""
@@ -54,6 +62,15 @@ def require_memory(processes: Processes, training_bytes: int) -> None:
         f"{mebibytes(processes.per_node * each)} of memory: {mebibytes(left)} are left here",
         hint=f"{advice}, {_INSIST}",
     )
+
+
+def process_memory(per_node: int, *, on_cpu: bool = False) -> tuple[bool, int | None]:
+    """Whether processes of a run train on GPUs here, and how many bytes each of `per_node` may take; None: not
+    known."""
+    if _gpus() and not on_cpu:
+        return True, int(torch.cuda.get_device_properties(0).total_memory)
+    left = available_memory()
+    return False, None if left is None else max(0, left // per_node - PROCESS_BYTES)
 
 
 def memory_warning(training_bytes: int, *, on_cpu: bool = False) -> str | None:

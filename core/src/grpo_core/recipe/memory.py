@@ -12,7 +12,7 @@ frozen, or those of LoRA's adapters, which come on top of P):
     reference    P b       when beta > 0; with LoRA A b when there is an adapter to go on with, else nothing
     KV cache     2 S T L K D b
     activations  17 M H L b; with gradient checkpointing M H L b + 17 M H b
-    logits       3 · 4 C V: a chunk, in fp32, with two temporaries of its size
+    logits       2 C V b: a chunk, and its gradient; C at most the completions' tokens in a micro-batch
 
 Of N ranks each has a share of the sequences. What a rank keeps of the rest is the trainer's to say: its options may
 have a method `memory_shares`, which gives a share for each of these names, and for `gathered weights`, the P b that are
@@ -32,9 +32,9 @@ from typing import Any
 from grpo_core.plugins.targets import load_target
 from grpo_core.recipe.plan import LaunchPlan
 
-__all__ = ["MemoryEstimate", "ModelShape", "estimate_memory", "mebibytes", "shape_of"]
+__all__ = ["MemoryEstimate", "ModelShape", "chunk_tokens", "estimate_memory", "mebibytes", "shape_of", "update_tokens"]
 
-CHUNK_LOGITS = 2**26
+CHUNK_BYTES = 2**28
 """Logits of a chunk, where the trainer's options name no `chunk_tokens`."""
 LAYER_VALUES = 17
 """Values kept for the backward pass of one layer, as multiples of its hidden state."""
@@ -121,6 +121,19 @@ def estimate_memory(plan: LaunchPlan, shape: ModelShape, *, longest_prompt: int,
     )
 
 
+def update_tokens(plan: LaunchPlan, longest_prompt: int, completions: int) -> int:
+    """The most tokens that are forwarded for so many completions."""
+    own = completions * plan.recipe.rollout.max_completion_tokens
+    if plan.recipe.trainer.shared_prefix == "off":
+        return completions * longest_prompt + own
+    return -(-completions // plan.batch.completions_per_prompt) * longest_prompt + own
+
+
+def chunk_tokens(vocabulary: int, value_bytes: int) -> int:
+    """How many tokens have logits at once, where nobody says."""
+    return max(1, CHUNK_BYTES // (vocabulary * value_bytes))
+
+
 def mebibytes(size: int) -> str:
     """Bytes for people: `512 MiB`, `27.6 GiB`."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(1, round(size / 2**20))} MiB"
@@ -167,8 +180,13 @@ def _kv_cache(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completi
 def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completions: int) -> dict[str, int]:
     trainer = plan.recipe.trainer
     longest = longest_prompt + plan.recipe.rollout.max_completion_tokens
-    tokens = max(longest, min(trainer.micro_batch_tokens, longest * completions))
-    chunk = plan.trainer.options.get("chunk_tokens") or max(1, CHUNK_LOGITS // shape.vocabulary)
+    tokens = max(longest, min(trainer.token_budget, update_tokens(plan, longest_prompt, completions)))
+    value_bytes = _value_bytes(plan)
+    chunk = plan.trainer.options.get("chunk_tokens") or chunk_tokens(shape.vocabulary, value_bytes)
+    own = plan.recipe.rollout.max_completion_tokens
+    if trainer.shared_prefix != "off":
+        own *= plan.batch.completions_per_prompt
+    picked = -(-tokens * own // (longest_prompt + own))
     layer = tokens * shape.hidden * _value_bytes(plan)
     kept = LAYER_VALUES * layer * shape.layers
     if trainer.gradient_checkpointing:
@@ -176,5 +194,5 @@ def _update(plan: LaunchPlan, shape: ModelShape, longest_prompt: int, completion
     return {
         "gradients": 4 * shape.trained,  # summed in fp32 as they come
         "activations": kept,
-        "logits": 3 * 4 * min(chunk, tokens) * shape.vocabulary,
+        "logits": 2 * value_bytes * min(chunk, picked) * shape.vocabulary,
     }

@@ -109,6 +109,7 @@ def describe(
             f"{_count(recipe.trainer.num_iterations, 'iteration')} × "
             f"{_count(recipe.trainer.minibatches, 'minibatch', 'minibatches')}",
         ),
+        ("micro-batches", _micro_batches(plan)),
         (
             "tokens",
             f"at most {_short(numbers.max_generated_tokens)} drawn: {numbers.completions:,} completions of up to "
@@ -163,6 +164,13 @@ def print_plan(
 def _engines(plan: LaunchPlan) -> str:
     rollout, trainer = (part.name.rpartition("/")[2] for part in (plan.rollout, plan.trainer))
     return f"completions by {rollout}, updates by {trainer}"
+
+
+def _micro_batches(plan: LaunchPlan) -> str:
+    trainer = plan.recipe.trainer
+    reason = plan.found.get("trainer.micro_batch_tokens")
+    prompts = "a prompt for each completion" if trainer.shared_prefix == "off" else "prompts once a group"
+    return f"of up to {_count(trainer.token_budget, 'token')}, {prompts}" + (f" ({reason})" if reason else "")
 
 
 def _rows(rows: int | None) -> str:

@@ -161,6 +161,8 @@ class LaunchPlan(_Part):
     """Who watches."""
     trackers: tuple[PlannedComponent, ...] = ()
     """Who watches because the recipe says so."""
+    found: dict[str, str] = {}
+    """Dotted path of a setting whose default is found at launch -> why it is what it is."""
     command: str = ""
     """What was typed, one command a line; for the model card."""
     processes: int = 1

@@ -284,6 +284,10 @@ class LoraSettings(Section):
     """`final/` is the whole model with the adapter merged in, beside `final/adapter/`; false: the adapter alone."""
 
 
+DEFAULT_MICRO_BATCH_TOKENS = 4096
+"""Of a trainer that is made without a plan."""
+
+
 class TrainerSettings(Section):
     """The update."""
 
@@ -311,8 +315,9 @@ class TrainerSettings(Section):
     """Of weights and activations; bf16 keeps fp32 master weights."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: slower, less memory."""
-    micro_batch_tokens: Annotated[int, ranges.TOKENS] = Field(default=16384, ge=1, le=ranges.MOST)
-    """The most tokens (padding included) of one forward pass; a longer sequence goes alone."""
+    micro_batch_tokens: Annotated[int | None, ranges.TOKENS] = Field(default=None, ge=1, le=ranges.MOST)
+    """The most tokens (padding included) of one forward pass; a longer sequence goes alone. Default: what the plan
+    finds, by memory and, on a CPU, by speed."""
     shared_prefix: Literal["auto", "off", "require"] = "auto"
     """Forward each prompt once for the completions of its group. auto: where the model's numbers stay the same;
     require: an error where they do not."""
@@ -327,6 +332,11 @@ class TrainerSettings(Section):
     of weights' names (`*.layers.[0-3].*`), and `vision`, a vision-language model's tower."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the backend."""
+
+    @property
+    def token_budget(self) -> int:
+        """`micro_batch_tokens`, or what it is where no plan has looked for it."""
+        return self.micro_batch_tokens or DEFAULT_MICRO_BATCH_TOKENS
 
 
 class EvaluationSettings(Section):

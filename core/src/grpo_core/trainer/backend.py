@@ -93,7 +93,7 @@ class TorchTrainer:
         """Per-token numbers of every member, in the loss or not."""
         self._scatter()
         shared = self._shared.decide(self._policy, batch)
-        beta, budget = self._objective.beta, self._settings.micro_batch_tokens
+        beta, budget = self._objective.beta, self._settings.token_budget
         with policy_or_reference(of, self._policy, self._reference, model=self._policy.model, beta=beta) as module:
             return token_stats(module, batch, self._spread, budget_tokens=budget, images=self._images, shared=shared)
 
@@ -105,7 +105,7 @@ class TorchTrainer:
             batch,
             self._objective,
             self._spread,
-            budget_tokens=self._settings.micro_batch_tokens,
+            budget_tokens=self._settings.token_budget,
             routers=self._policy.router_loss,
             shared=self._shared.decide(self._policy, batch),
         )

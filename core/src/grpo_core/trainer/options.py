@@ -25,7 +25,7 @@ class TorchTrainerOptions(BaseModel):
     """On several ranks. none: each has all weights, and gradients are summed. full: weights, gradients and AdamW's
     numbers are spread over them (FSDP2), for models that do not fit; slower."""
     chunk_tokens: int | None = Field(default=None, ge=1, le=10**9)
-    """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""
+    """Tokens whose full-vocabulary logits exist at once; default: as many as fill 256 MiB."""
 
     def memory_shares(self, ranks: int, value_bytes: int) -> dict[str, float]:
         """What one of `ranks` keeps of each kind of memory, as `recipe/memory.py` asks; `value_bytes` are those of a

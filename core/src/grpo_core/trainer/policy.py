@@ -29,6 +29,7 @@ from grpo_core.model.image_features import position_rows
 from grpo_core.model.routers import RouterSums, router_arguments, router_loss_of
 from grpo_core.model.vision import PixelInputs
 from grpo_core.objective.logprobs import TokenLogprobs, chunked_logprobs
+from grpo_core.recipe.memory import chunk_tokens as default_chunk
 from grpo_core.trainer.images import Opaque
 from grpo_core.trainer.layout import ForwardInputs
 from grpo_core.trainer.shared_attention import Sharing, sharing
@@ -38,7 +39,6 @@ __all__ = ["MAX_MEAN_GAP_LOW_PRECISION_NATS", "MAX_MEAN_GAP_NATS", "PolicyModule
 CHECKED_TOKENS = 64
 MAX_MEAN_GAP_NATS = {torch.float32: 1e-3, torch.float64: 1e-6}
 MAX_MEAN_GAP_LOW_PRECISION_NATS = 0.05
-CHUNK_LOGITS = 2**26
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,9 @@ class PolicyModule(nn.Module):
         self._head = head_of(model, project)
         self._agreed = agreed
         self._may_be_plain = may_be_plain
-        self._chunk_tokens = chunk_tokens or max(1, CHUNK_LOGITS // model.config.get_text_config().vocab_size)
+        self._chunk_tokens = chunk_tokens or default_chunk(
+            model.config.get_text_config().vocab_size, model.dtype.itemsize
+        )
 
     def forward(
         self,

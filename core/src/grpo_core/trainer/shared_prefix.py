@@ -61,7 +61,7 @@ class SharedPrefix:
         """`policy` is what is trained, and `images` how it reads them. `with_gradient`: compare gradients too; not
         where a backward pass gathers weights. Raises `TrainerError` where sharing is required and the model's layers
         do not allow it."""
-        self._setting, self._budget_tokens = settings.shared_prefix, settings.micro_batch_tokens
+        self._setting, self._budget_tokens = settings.shared_prefix, settings.token_budget
         self._spread, self._images = spread, images
         self._name = type(policy.model).__name__
         self._with_gradient = with_gradient

@@ -42,7 +42,7 @@ def dry_run(plan: LaunchPlan, processes: Processes | None = None, *, here: Proce
 
     Raises `RewardError` when a reward that is called fails.
     """
-    prepared = make_ready(plan, processes, here=here)
+    plan, prepared = make_ready(plan, processes, here=here)
     context = BuildContext(seed=plan.recipe.run.seed)
     rewards = check_rewards(plan.rewards, prepared.columns, context)
     failures = []

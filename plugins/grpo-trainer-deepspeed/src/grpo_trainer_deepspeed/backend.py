@@ -104,7 +104,7 @@ class DeepSpeedTrainer:
     def logprobs(self, batch: TrainBatch, of: Literal["policy", "reference"]) -> TokenStats:
         """Per-token numbers of every member, in the loss or not."""
         self._clear()
-        beta, budget = self._objective.beta, self._settings.micro_batch_tokens
+        beta, budget = self._objective.beta, self._settings.token_budget
         policy: Any = self._engine
         try:
             shared = self._shared.decide(policy, batch)
@@ -125,7 +125,7 @@ class DeepSpeedTrainer:
             batch,
             self._objective,
             self._spread,
-            budget_tokens=self._settings.micro_batch_tokens,
+            budget_tokens=self._settings.token_budget,
             routers=self._policy.router_loss,
             shared=self._shared.decide(self._engine, batch),
         )

@@ -32,7 +32,7 @@ class DeepSpeedOptions(BaseModel):
     attention: Literal["eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention"] | None = None
     """Implementation of attention, by transformers' name; default: what transformers chooses for the model."""
     chunk_tokens: int | None = Field(default=None, ge=1, le=10**9)
-    """Tokens whose full-vocabulary logits exist at once; default: as many as make 2**26 logits (256 MiB in fp32)."""
+    """Tokens whose full-vocabulary logits exist at once; default: as many as fill 256 MiB."""
     stage: Stage | None = None
     """What ZeRO spreads over the ranks. 0: nothing; 1: AdamW's numbers and fp32 masters; 2: gradients too; 3: weights
     too. Default: that of `config`, else 3."""
