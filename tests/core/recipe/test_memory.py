@@ -31,9 +31,9 @@ def test_an_fp32_run_is_hand_worked() -> None:
         "KV cache": 2 * (6 * 10) * 2 * 1 * 4 * 4,
         "gradients": 4000,
         "activations": 17 * 30 * 8 * 2 * 4,
-        "logits": 3 * 4 * 30 * 50,
+        "logits": 2 * 4 * 23 * 50,  # of 16 tokens of a group 12 are the completions', of 30 tokens therefore 22.5
     }
-    assert estimate.peak == 12000 + (4000 + 32640 + 18000)
+    assert estimate.peak == 12000 + (4000 + 32640 + 9200)
 
 
 def test_bf16_has_masters_and_halves_weights_and_activations() -> None:
@@ -57,14 +57,16 @@ def test_checkpointing_keeps_one_layer_and_the_borders_of_the_others() -> None:
 def test_a_micro_batch_holds_at_least_the_longest_sequence_and_at_most_all_of_them() -> None:
     small = estimate_memory(_plan(micro_batch_tokens=1), _SHAPE, longest_prompt=4).parts["activations"]
     large = estimate_memory(_plan(micro_batch_tokens=10**9), _SHAPE, longest_prompt=4).parts["activations"]
-    assert (small, large) == (17 * 10 * 8 * 2 * 4, 17 * 60 * 8 * 2 * 4)
+    assert (small, large) == (17 * 10 * 8 * 2 * 4, 17 * (3 * 4 + 6 * 6) * 8 * 2 * 4)
+    repeated = _plan(micro_batch_tokens=10**9, shared_prefix="off")
+    assert estimate_memory(repeated, _SHAPE, longest_prompt=4).parts["activations"] == 17 * 60 * 8 * 2 * 4
 
 
 def test_the_options_of_the_backends_bound_cache_and_logits() -> None:
     plan = _with_options(_with_options(_plan(), "rollout", {"max_sequences": 4}), "trainer", {"chunk_tokens": 7})
     parts = estimate_memory(plan, _SHAPE, longest_prompt=4).parts
     assert parts["KV cache"] == 2 * (4 * 10) * 2 * 1 * 4 * 4
-    assert parts["logits"] == 3 * 4 * 7 * 50
+    assert parts["logits"] == 2 * 4 * 7 * 50
 
 
 def test_a_group_is_decoded_whole() -> None:
@@ -125,7 +127,7 @@ def test_a_config_with_other_names_has_no_shape(missing: str) -> None:
 
 
 def test_each_of_several_processes_has_a_share_of_the_completions() -> None:
-    plan = _plan(micro_batch_tokens=10**9)
+    plan = _plan(micro_batch_tokens=10**9, shared_prefix="off")
     alone = estimate_memory(plan, _SHAPE, longest_prompt=4).parts
     one_of_two = estimate_memory(plan, _SHAPE, longest_prompt=4, ranks=2).parts
     shared = {"KV cache", "activations", "logits"}

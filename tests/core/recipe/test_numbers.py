@@ -81,6 +81,7 @@ def test_the_plan_is_told_in_words() -> None:
     )
     lines = dict(describe(plan, rows=10, evaluation_rows=5, longest_prompt=12, parameters=1234))
     assert lines == {
+        "micro-batches": "of up to 4,096 tokens, prompts once a group",
         "model": "acme/tiny, 1.23 k parameters, fp32",
         "engines": "completions by transformers, updates by torch, in 1 process",
         "data": "10 training rows, 5 evaluation rows, prompts of up to 12 tokens",
