@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grpo_rewards_code.executor.types import CallRun, ExecutorError, ExpressionRun, Job, Run, RunResult, StdinRun
+from grpo_rewards_code.executor.types import CallRun, ExecutorError, Job, Run, RunResult, StdinRun
 from grpo_rewards_code.executor.values import decode, encode
 
 __all__ = ["FakeExecutor", "answering", "failing"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_rewards_code.assertion.script import read_script
+from grpo_rewards_code.script.read import read_script
 from grpo_rewards_code.problem.types import TestsError
 from tests.plugins.grpo_rewards_code.test_judge import verdict
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from grpo_rewards_code.assertion.script import read_script
-from grpo_rewards_code.executor.types import ExpressionRun
+from grpo_rewards_code.script.read import read_script
+
 from grpo_rewards_code.problem.types import TestsError
 from tests.plugins.grpo_rewards_code.test_judge import verdict
 

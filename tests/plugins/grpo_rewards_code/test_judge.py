@@ -15,7 +15,7 @@ import pytest
 from grpo_rewards_code.compare import Tolerance
 from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult, StdinRun
 from grpo_rewards_code.executor.values import Opaque
-from grpo_rewards_code.judge import Verdict, judge, prepare
+from grpo_rewards_code.judge import Verdict, judge
 from grpo_rewards_code.problem.row import read_problem
 from grpo_rewards_code.problem.types import TestsError
 from tests.plugins.grpo_rewards_code.fakes import FakeExecutor, answering, failing

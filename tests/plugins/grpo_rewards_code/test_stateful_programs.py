@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grpo_rewards_code.assertion.script import read_script
-from grpo_rewards_code.executor.types import ExpressionRun, Run, RunResult
+from grpo_rewards_code.script.read import read_script
+from grpo_rewards_code.executor.types import Run, RunResult
 from tests.plugins.grpo_rewards_code.fakes import FakeExecutor, answering
 from tests.plugins.grpo_rewards_code.test_judge import code_row, verdict
 

@@ -17,13 +17,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
-from grpo_rewards_code.problem.types import Close, Style
+from grpo_rewards_code.problem.types import Style
 
-__all__ = ["Tolerance", "is_close", "same_items", "same_text", "same_value"]
+__all__ = ["Tolerance", "same_items", "same_text", "same_value"]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400
@@ -67,46 +65,6 @@ def same_value(
 def same_items(actual: Sequence[Any], expected: Sequence[Any], same: Callable[[Any, Any], bool]) -> bool:
     """Whether two lists hold the same items in any order."""
     return len(actual) == len(expected) and _same_unordered(actual, expected, same, _rank)
-
-
-def is_close(actual: object, check: Close, expected: object) -> bool:
-    """Whether a number, or each number of a list or mapping, is close to the expected one."""
-    try:
-        return _is_close(actual, check, expected)
-    except RecursionError:
-        return False
-
-
-def _is_close(actual: Any, check: Close, expected: Any) -> bool:
-    if isinstance(expected, list | tuple):
-        return (
-            isinstance(actual, list | tuple)
-            and len(actual) == len(expected)
-            and all(_is_close(one, check, other) for one, other in zip(actual, expected, strict=True))
-        )
-    if isinstance(expected, Mapping):
-        return (
-            isinstance(actual, Mapping)
-            and actual.keys() == expected.keys()
-            and all(_is_close(actual[key], check, value) for key, value in expected.items())
-        )
-    if not _is_number(actual) or not _is_number(expected):
-        return type(actual) is type(expected) and actual == expected
-    if actual == expected:
-        return not check.exclusive or check.absolute > 0 or check.relative > 0
-    return _within(actual, expected, check)
-
-
-def _within(actual: Any, expected: Any, check: Close) -> bool:
-    actual, expected = (float(each) if isinstance(each, Decimal) else each for each in (actual, expected))
-    try:
-        base = abs(expected) if check.relative_to == "expected" else max(abs(actual), abs(expected))
-        difference, limit = abs(actual - expected), max(check.absolute, check.relative * base)
-        if not math.isfinite(difference):
-            return False
-    except OverflowError:  # a whole number beyond every float, or a complex one whose length is
-        return False
-    return bool(difference < limit if check.exclusive else difference <= limit)
 
 
 def _lines(text: str) -> list[str]:
@@ -271,7 +229,3 @@ _RANKED_DEPTH = 3
 _COMPARISONS_FOR_EACH = 4
 _MORE_COMPARISONS = 10_000
 """Lists whose items find no partners near their place are not the same: comparing all pairs would cost too much."""
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | complex | Decimal | Fraction)

@@ -16,7 +16,7 @@ from grpo_core.api import BuildContext, Failed, GrpoError, RewardError
 from grpo_rewards_code.compare import Tolerance
 from grpo_rewards_code.executor.make import make_executor
 from grpo_rewards_code.executor.types import Executor, ExecutorError
-from grpo_rewards_code.judge import Verdict, judge, prepare
+from grpo_rewards_code.judge import Verdict, check_problem, judge
 from grpo_rewards_code.options import CodeRewardOptions
 from grpo_rewards_code.problem.row import read_problem
 from grpo_rewards_code.problem.types import Problem, TestsError
@@ -51,7 +51,7 @@ class CodeReward:
         self._executor = executor
         self._limits = options.limits()
         self._tolerance = Tolerance(relative=options.relative_tolerance, absolute=options.absolute_tolerance)
-        self._problems: OrderedDict[bytes, asyncio.Task[Problem]] = OrderedDict()
+        self._problems: OrderedDict[bytes, Problem] = OrderedDict()
         self._reported: set[str] = set()
 
     def describe(self) -> str:
@@ -61,7 +61,7 @@ class CodeReward:
     def unjudgeable(self, columns: Row) -> str | None:
         """Why a row cannot be judged, as far as reading it tells: without its tests, or with unreadable ones."""
         try:
-            read_problem(columns)
+            self._read(columns)
         except TestsError as error:
             return str(error)
         return None
@@ -126,7 +126,7 @@ class CodeReward:
     ) -> tuple[float | Failed | None, str | None]:
         """The score, and what it is for."""
         try:
-            problem = await self._problem(row)
+            problem = self._problem(row)
             verdict = await self._judged(completion, problem, in_thought)
         except TestsError as error:
             self._report(str(error), row, sample_id)
@@ -156,19 +156,20 @@ class CodeReward:
             partial=self._options.partial,
         )
 
-    async def _problem(self, row: Row) -> Problem:
+    def _problem(self, row: Row) -> Problem:
         """The row's problem, read once for all its completions, as long as it is remembered."""
         key = _key(row)
-        task = self._problems.get(key)
-        if task is None or task.get_loop() is not asyncio.get_running_loop() or _has_failed(task):
-            task = asyncio.create_task(self._prepared(row))
-            self._problems[key] = task
+        problem = self._problems.get(key)
+        if problem is None:
+            problem = self._problems[key] = self._read(row)
             if len(self._problems) > _MAX_REMEMBERED_PROBLEMS:
                 self._problems.popitem(last=False)
-        return await asyncio.shield(task)
+        return problem
 
-    async def _prepared(self, row: Row) -> Problem:
-        return await prepare(read_problem(row), self._executor, self._limits)
+    def _read(self, row: Row) -> Problem:
+        problem = read_problem(row)
+        check_problem(problem, self._executor)
+        return problem
 
     def _report(self, reason: str, row: Row, sample_id: str) -> None:
         """Say once for each reason which row it is."""
@@ -197,13 +198,6 @@ def _shown(value: object) -> str:
         return f"{value!r:.{_SHOWN_CHARACTERS}}"
     except (RecursionError, ValueError):  # nested too deeply, or a number of more digits than Python writes
         return f"a {type(value).__name__} that cannot be shown"
-
-
-def _has_failed(task: asyncio.Task[Problem]) -> bool:
-    """Whether it ended without an answer about the row, so that it is worth another try."""
-    if not task.done():
-        return False
-    return task.cancelled() or isinstance(task.exception(), ExecutorError)
 
 
 def _flaw(program: str | None) -> str:

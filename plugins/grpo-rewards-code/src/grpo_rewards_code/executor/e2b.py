@@ -17,8 +17,17 @@ from typing import Any
 
 from grpo_rewards_code.executor.options import E2bOptions
 from grpo_rewards_code.executor.outcome import limit_result, read_result, stdin_of
-from grpo_rewards_code.executor.remote import BusyError, Slots, T, new_marker, patiently, script_of, split_output
-from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult
+from grpo_rewards_code.executor.remote import (
+    NO_SCRIPTS,
+    BusyError,
+    Slots,
+    T,
+    new_marker,
+    patiently,
+    script_of,
+    split_output,
+)
+from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult, ScriptJob, ScriptResult
 
 __all__ = ["E2bExecutor"]
 
@@ -49,10 +58,20 @@ class E2bExecutor:
                     break
         return results
 
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether `run_script` is there: processes of this service do not talk to each other."""
+        return False
+
+    async def run_script(self, job: ScriptJob) -> ScriptResult:
+        """Not there."""
+        raise ExecutorError("E2B runs no test code: it takes two processes that talk")
+
     def describe(self) -> str:
         """Which service, and which of its templates."""
         return (
-            f"E2B, template {self._options.template or 'of the service'}: a sandbox without internet for each program"
+            f"E2B, template {self._options.template or 'of the service'}: a sandbox without internet for each program; "
+            f"{NO_SCRIPTS}"
         )
 
     async def aclose(self) -> None:

@@ -17,8 +17,16 @@ import httpx
 
 from grpo_rewards_code.executor.options import Judge0Options
 from grpo_rewards_code.executor.outcome import limit_result, read_result, stdin_of
-from grpo_rewards_code.executor.remote import BusyError, Slots, new_marker, patiently, script_of, split_output
-from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult
+from grpo_rewards_code.executor.remote import (
+    NO_SCRIPTS,
+    BusyError,
+    Slots,
+    new_marker,
+    patiently,
+    script_of,
+    split_output,
+)
+from grpo_rewards_code.executor.types import ExecutorError, Job, Limits, Run, RunResult, ScriptJob, ScriptResult
 
 __all__ = ["Judge0Executor"]
 
@@ -57,9 +65,18 @@ class Judge0Executor:
                         return results
         return results
 
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether `run_script` is there: processes of this service do not talk to each other."""
+        return False
+
+    async def run_script(self, job: ScriptJob) -> ScriptResult:
+        """Not there."""
+        raise ExecutorError("Judge0 runs no test code: it takes two processes that talk")
+
     def describe(self) -> str:
         """Where the service is."""
-        return f"Judge0 at {self._url}: isolated by the service"
+        return f"Judge0 at {self._url}: isolated by the service; {NO_SCRIPTS}"
 
     async def aclose(self) -> None:
         """Nothing is kept open."""

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from grpo_rewards_code.executor.outcome import stdin_of, task_of, to_result
-from grpo_rewards_code.executor.types import ExecutorError, Job, RunResult
+from grpo_rewards_code.executor.talking import talk_in
+from grpo_rewards_code.executor.types import ExecutorError, Job, RunResult, ScriptJob, ScriptResult
 from grpo_rewards_code.sandbox.choose import describe
 from grpo_rewards_code.sandbox.plan import Plan
 from grpo_rewards_code.sandbox.process import Sandbox
 
 __all__ = ["LocalExecutor"]
+
+J = TypeVar("J", Job, ScriptJob)
+R = TypeVar("R")
 
 
 class LocalExecutor:
@@ -34,12 +39,24 @@ class LocalExecutor:
         self._unfinished_jobs = 0
         self._lock = threading.Lock()
 
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether `run_script` is there."""
+        return True
+
     async def run(self, job: Job) -> Sequence[RunResult]:
         """Run a job, when its turn comes."""
+        return await self._in_turn(self._run, job)
+
+    async def run_script(self, job: ScriptJob) -> ScriptResult:
+        """Run a script and the program that it asks, when their turn comes."""
+        return await self._in_turn(self._run_script, job)
+
+    async def _in_turn(self, work: Callable[[J, threading.Event], R], job: J) -> R:
         wanted = threading.Event()
         wanted.set()
         try:
-            future = self._threads.submit(self._run, job, wanted)
+            future = self._threads.submit(work, job, wanted)
         except RuntimeError as error:  # shut down, or no thread can be made
             raise ExecutorError(f"the job could not be taken on: {error}") from error
         with self._lock:
@@ -90,6 +107,23 @@ class LocalExecutor:
         if sandbox is not None:
             self._give_back(sandbox)
         return results
+
+    def _run_script(self, job: ScriptJob, wanted: threading.Event) -> ScriptResult:
+        taken: list[Sandbox] = []
+        try:
+            taken += [self._take()]
+            taken += [self._take()]
+            result = talk_in(*taken, job, wanted)
+        except BaseException:
+            for sandbox in taken:
+                sandbox.close()
+            raise
+        for sandbox in taken:
+            if self._plan.mode == "single":
+                sandbox.close()
+            else:
+                self._give_back(sandbox)
+        return result
 
     def _take(self) -> Sandbox:
         with self._lock:

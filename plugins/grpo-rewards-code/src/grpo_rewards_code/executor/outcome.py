@@ -6,12 +6,12 @@ import json
 import os
 import signal
 
-from grpo_rewards_code.executor.types import CallRun, Job, Limits, Run, RunResult, RunStatus, StdinRun
+from grpo_rewards_code.executor.types import Job, Limits, Run, RunResult, RunStatus, StdinRun
 from grpo_rewards_code.executor.values import decode, encode
 from grpo_rewards_code.sandbox.exchange import Finished
 from grpo_rewards_code.sandbox.inside.folder import FILES, IN_LARGEST_FILES
 
-__all__ = ["read_result", "stdin_of", "task_of", "to_result"]
+__all__ = ["limit_result", "read_result", "stdin_of", "task_of", "to_result"]
 
 _DETAIL = {
     "wall": "stopped after {wall_s:g} s",
@@ -36,10 +36,8 @@ def task_of(job: Job, run: Run) -> bytes:
     task: dict[str, object] = {"program": job.program}
     if isinstance(run, StdinRun):
         task |= {"kind": "stdin"}
-    elif isinstance(run, CallRun):
-        task |= {"kind": "call", "function": run.function, "arguments": encode(run.arguments)}
     else:
-        task |= {"kind": "expression", "expression": run.expression, "setup": run.setup}
+        task |= {"kind": "call", "function": run.function, "arguments": encode(run.arguments)}
     return json.dumps(task).encode()
 
 

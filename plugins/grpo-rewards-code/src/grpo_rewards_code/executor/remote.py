@@ -1,6 +1,6 @@
 """What executors that send programs elsewhere have in common: the script that is sent, and patience.
 
-A script run is sent as it is. A call or an expression is sent in a script that does what the local sandbox does
+A script run is sent as it is. A call is sent in a script that does what the local sandbox does
 (`sandbox/inside/program.py`) and prints the result behind a marker that nobody prints by accident. A program that
 prints it on purpose has said what it returns, no more: there is nothing to compare with at the service.
 """
@@ -19,10 +19,12 @@ from grpo_rewards_code.executor.outcome import task_of
 from grpo_rewards_code.executor.types import ExecutorError, Job, Run, StdinRun
 from grpo_rewards_code.sandbox.plan import sources
 
-__all__ = ["BusyError", "Slots", "new_marker", "patiently", "script_of", "split_output"]
+__all__ = ["NO_SCRIPTS", "BusyError", "Slots", "new_marker", "patiently", "script_of", "split_output"]
 
 T = TypeVar("T")
 
+NO_SCRIPTS = "rows whose tests are code (assertions) are not judged there, only standard input and calls"
+"""What is said at launch."""
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 20.0
 _NEEDED = ("grpo_rewards_code.executor.values", "grpo_rewards_code.sandbox.inside.program")

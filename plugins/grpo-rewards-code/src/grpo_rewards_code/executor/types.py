@@ -15,12 +15,13 @@ __all__ = [
     "CallRun",
     "Executor",
     "ExecutorError",
-    "ExpressionRun",
     "Job",
     "Limits",
     "Run",
     "RunResult",
     "RunStatus",
+    "ScriptJob",
+    "ScriptResult",
     "StdinRun",
 ]
 
@@ -71,17 +72,7 @@ class CallRun:
     """Positional arguments: JSON values and what `values.py` encodes beside them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpressionRun:
-    """Execute the program as a module, then `setup`, then evaluate one expression in the same namespace."""
-
-    expression: str
-    """Python source of an expression: the left side of an assertion."""
-    setup: str = ""
-    """Python source of statements before it."""
-
-
-Run = StdinRun | CallRun | ExpressionRun
+Run = StdinRun | CallRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +98,7 @@ class RunResult:
     stdout: str = ""
     """What it printed; undecodable bytes are replaced. Empty when it is over the limit."""
     value: Any = None
-    """What a call or an expression gave, rebuilt from data by `values.py`: exact built-in types only; what has no data
+    """What a call gave, rebuilt from data by `values.py`: exact built-in types only; what has no data
     form is an `Opaque`, equal to nothing."""
     detail: str = ""
     """The end of its error output, or which limit it exceeded; for people."""
@@ -115,8 +106,53 @@ class RunResult:
     """How long it took."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptJob:
+    """One program and the test code that is to ask it, each in a sandbox of its own."""
+
+    program: str
+    """Python source."""
+    script: str
+    """Python source, of the tests. It never goes where the program is."""
+    entry_point: str | None
+    """What a function `check(candidate)` of the script is called with."""
+    limits: Limits = field(default_factory=Limits)
+    """Of each answer of the program in time, of both sides in everything else."""
+    checks: int = 1
+    """How many answers' time the script itself may take."""
+    total_s: float = 120.0
+    """Seconds by the clock that all of it may take."""
+    go_on: bool = False
+    """Whether what follows a failed assertion runs all the same."""
+    relative_tolerance: float = 1e-6
+    absolute_tolerance: float = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptResult:
+    """What came of a script."""
+
+    passed: int
+    """Assertions that ran and held."""
+    tests: int
+    """All of them, as far as is known."""
+    reason: str = ""
+    """What was wrong first, for a person."""
+    unjudged: str | None = None
+    """Why the script can judge no program; None where it can."""
+
+
 class Executor(Protocol):
     """Runs jobs, several at a time."""
+
+    @property
+    def runs_scripts(self) -> bool:
+        """Whether `run_script` is there: two processes that talk."""
+        ...
+
+    async def run_script(self, job: ScriptJob) -> ScriptResult:
+        """Run a script; raises `ExecutorError` when that could not be done."""
+        ...
 
     async def run(self, job: Job) -> Sequence[RunResult]:
         """Run a job; raises `ExecutorError` when that could not be done."""

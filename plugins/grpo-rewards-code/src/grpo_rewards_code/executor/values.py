@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Callable, Optional
 
 __all__ = ["Opaque", "TooLargeError", "decode", "encode"]
 
@@ -22,6 +22,9 @@ _DEEPEST = 200
 _SHORT_INTEGER = 10**15
 _LONGEST_DECIMAL_CHARACTERS = 1_000
 _LONGEST_FRACTION_BITS = 4_000  # of its numerator and denominator, whose common divisor takes quadratic time
+_EXACT = frozenset(
+    {str, int, float, complex, bytes, list, tuple, dict, set, frozenset, range, deque, OrderedDict, Decimal, Fraction}
+)
 _MOST_EQUAL_HASHES = 64
 _SMALL_TABLE = 1_000
 _MOST_MEMBERS = 50_000
@@ -51,35 +54,66 @@ class Opaque:
         return f"<{self.what}>"
 
 
-def encode(value: object, largest_bytes: int = 1 << 26) -> str:
-    """ASCII text for a value; `TooLargeError` when it would be longer than that."""
-    budget = [largest_bytes]
+class _Budget:
+    """What is left for a value's text, and how what is no plain data is written."""
+
+    __slots__ = ("left", "other")
+
+    def __init__(self, left: int, other: Optional[Callable[[object], object]]) -> None:
+        self.left = left
+        self.other = other
+
+
+class _Rest:
+    """How many members further tables may have, and how forms that are not known here are read."""
+
+    __slots__ = ("members", "other")
+
+    def __init__(self, other: Optional[Callable[[str, Any], object]]) -> None:
+        self.members = _MOST_MEMBERS
+        self.other = other
+
+
+def encode(value: object, largest_bytes: int = 1 << 26, other: Optional[Callable[[object], object]] = None) -> str:
+    """ASCII text for a value; `TooLargeError` when it would be longer than that.
+
+    `other` may give a form, `[kind, value]`, for what is not exactly of a built-in type, or None.
+    """
+    budget = _Budget(largest_bytes, other)
     text = json.dumps(_form(value, budget, 0), separators=(",", ":"))
     if len(text) > largest_bytes:
         raise TooLargeError
     return text
 
 
-def decode(text: str) -> Any:
-    """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text."""
+def decode(text: str, other: Optional[Callable[[str, Any], object]] = None) -> Any:
+    """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text.
+
+    `other` makes what a form stands for that only it knows, of its kind and value.
+    """
     try:
-        return _value(json.loads(text), [_MOST_MEMBERS])
+        return _value(json.loads(text), _Rest(other))
     except (RecursionError, KeyError, IndexError, TypeError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"not a value's data: {type(error).__name__}") from error
 
 
-def _form(value: object, budget: list[int], depth: int) -> object:
+def _form(value: object, budget: _Budget, depth: int) -> object:
     """Plain JSON for the plainest values, `[kind, content]` for all others."""
-    budget[0] -= 2
-    if budget[0] < 0:
+    budget.left -= 2
+    if budget.left < 0:
         raise TooLargeError
     if value is None or value is True or value is False:
         return value
     if depth > _DEEPEST:
         return ["opaque", "nested too deeply"]
+    if budget.other is not None and type(value) not in _EXACT:
+        form = budget.other(value)
+        if form is not None:
+            kind, content = form  # type: ignore[misc]
+            return [kind, _form(content, budget, depth + 1)]
     if isinstance(value, str):
         content = str.__str__(value)
-        budget[0] -= len(content)
+        budget.left -= len(content)
         return content
     if isinstance(value, int):
         return _integer_form(int.__index__(value), budget)
@@ -88,11 +122,11 @@ def _form(value: object, budget: list[int], depth: int) -> object:
     return _other_form(value, budget, depth + 1)
 
 
-def _integer_form(value: int, budget: list[int]) -> object:
+def _integer_form(value: int, budget: _Budget) -> object:
     if -_SHORT_INTEGER < value < _SHORT_INTEGER:
         return value
-    budget[0] -= value.bit_length() // 4
-    if budget[0] < 0:
+    budget.left -= value.bit_length() // 4
+    if budget.left < 0:
         raise TooLargeError
     return ["int", hex(value)]  # in linear time, and of any length
 
@@ -101,7 +135,7 @@ def _float_form(value: float) -> object:
     return ["float", value.hex() if math.isfinite(value) else repr(value)]
 
 
-def _other_form(value: object, budget: list[int], depth: int) -> object:
+def _other_form(value: object, budget: _Budget, depth: int) -> object:
     if isinstance(value, list):
         return ["list", [_form(each, budget, depth) for each in list.__iter__(value)]]
     if isinstance(value, tuple):
@@ -118,7 +152,7 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
     if isinstance(value, frozenset):
         return ["frozenset", [_form(each, budget, depth) for each in frozenset.__iter__(value)]]
     if isinstance(value, (bytes, bytearray)):
-        budget[0] -= 2 * len(value)
+        budget.left -= 2 * len(value)
         return ["bytes", bytes(value).hex()]
     if isinstance(value, complex):
         return ["complex", [_float_form(value.real), _float_form(value.imag)]]
@@ -133,9 +167,9 @@ def _other_form(value: object, budget: list[int], depth: int) -> object:
     return ["opaque", type(value).__name__[:100]]
 
 
-def _decimal_form(value: Decimal, budget: list[int]) -> object:
+def _decimal_form(value: Decimal, budget: _Budget) -> object:
     text = Decimal.__str__(value)
-    budget[0] -= len(text)
+    budget.left -= len(text)
     return ["decimal", text] if _is_decimal(text) else ["opaque", "Decimal"]
 
 
@@ -144,62 +178,63 @@ def _is_decimal(text: str) -> bool:
     return len(text) <= _LONGEST_DECIMAL_CHARACTERS and "sNaN" not in text
 
 
-def _fraction_form(value: Fraction, budget: list[int]) -> object:
+def _fraction_form(value: Fraction, budget: _Budget) -> object:
     parts = value._numerator, value._denominator  # type: ignore[attr-defined]
     if not all(isinstance(each, int) and int.bit_length(each) <= _LONGEST_FRACTION_BITS for each in parts):
         return ["opaque", "Fraction"]
     return ["fraction", [_integer_form(int.__index__(each), budget) for each in parts]]
 
 
-def _value(form: object, left: list[int]) -> Any:
-    """`left`: how many members further tables may have."""
+def _value(form: object, left: _Rest) -> Any:
     if form is None or isinstance(form, (bool, int, str)):
         return form
     if not isinstance(form, list) or len(form) != 2:
         raise ValueError("not a value's data")
     kind, content = form
+    if left.other is not None and kind not in _KINDS:
+        return left.other(kind, _value(content, left))
     return _KINDS[kind](content, left)
 
 
-def _set(content: Iterable[object], left: list[int]) -> object:
+def _set(content: Iterable[object], left: _Rest) -> object:
     members = [_value(each, left) for each in content]
     return Opaque("set that takes long to build") if _is_slow(members, left) else set(members)
 
 
-def _frozenset(content: Iterable[object], left: list[int]) -> object:
+def _frozenset(content: Iterable[object], left: _Rest) -> object:
     members = _set(content, left)
     return frozenset(members) if isinstance(members, set) else members
 
 
-def _dict(content: Iterable[tuple[object, object]], left: list[int]) -> object:
+def _dict(content: Iterable[tuple[object, object]], left: _Rest) -> object:
     keys_and_items = [(_value(key, left), _value(item, left)) for key, item in content]
     if _is_slow([key for key, _ in keys_and_items], left):
         return Opaque("dict that takes long to build")
     return dict(keys_and_items)
 
 
-def _ordered(content: Iterable[tuple[object, object]], left: list[int]) -> object:
+def _ordered(content: Iterable[tuple[object, object]], left: _Rest) -> object:
     members = _dict(content, left)
     return OrderedDict(members) if isinstance(members, dict) else members
 
 
-def _decimal(content: str, left: list[int]) -> object:
+def _decimal(content: str, left: _Rest) -> object:
     text = str.lower(content)
     return Decimal(text) if _is_decimal(content) and "s" not in text else Opaque("Decimal")
 
 
-def _fraction(content: list[object], left: list[int]) -> object:
+def _fraction(content: list[object], left: _Rest) -> object:
     numerator, denominator = (_value(each, left) for each in content)
     if max(int.bit_length(numerator), int.bit_length(denominator)) > _LONGEST_FRACTION_BITS:
         return Opaque("Fraction")
     return Fraction(numerator, denominator)
 
 
-def _is_slow(members: list[Any], left: list[int]) -> bool:
+def _is_slow(members: list[Any], left: _Rest) -> bool:
     """Whether a table of these may take quadratic time: it has many that are not text, or one hash for many."""
     if len(members) > _SMALL_TABLE and not all(isinstance(each, str) for each in members):
-        left[0] -= len(members)
-        if left[0] < 0:
+        left.members -= len(members)
+        if left.members < 0:
             return True
     hashes = Counter(map(hash, members))
     return bool(hashes) and max(hashes.values()) > _MOST_EQUAL_HASHES

@@ -25,7 +25,7 @@ _CALLS = ("functional", _LIST_CALL, "function")
 def stdin_test(given: object, outputs: Sequence[object], *, unordered: bool = False) -> Test:
     """A test of a script. A list of lines stands for these lines."""
     texts = tuple(_text(output, "output") for output in outputs)
-    return Test(runs=(StdinRun(stdin=_text(given, "input")),), check=Output(any_of=texts, unordered=unordered))
+    return Test(run=StdinRun(stdin=_text(given, "input")), check=Output(any_of=texts, unordered=unordered))
 
 
 def call_test(
@@ -33,7 +33,7 @@ def call_test(
 ) -> Test:
     """A test of a function, or of a method of `Solution`."""
     run = CallRun(function=function, arguments=tuple(arguments))
-    return Test(runs=(run,), check=Equal(any_of=tuple(outputs), style="json", unordered=unordered))
+    return Test(run=run, check=Equal(any_of=tuple(outputs), style="json", unordered=unordered))
 
 
 def from_columns_of_cases(tests: Mapping[str, Any]) -> Problem:

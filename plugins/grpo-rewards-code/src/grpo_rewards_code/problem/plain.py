@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grpo_rewards_code.assertion.script import read_script
 from grpo_rewards_code.problem.cases import call_test, stdin_test
 from grpo_rewards_code.problem.types import Problem, Test, TestsError
+from grpo_rewards_code.script.read import read_script
 
 __all__ = ["from_assertions", "from_plain"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grpo_rewards_code.assertion.script import read_script
 from grpo_rewards_code.problem.cases import from_case_list, from_columns_of_cases
 from grpo_rewards_code.problem.json_text import parse_json, parsed_cell
 from grpo_rewards_code.problem.packed import unpack
 from grpo_rewards_code.problem.plain import from_assertions, from_plain
 from grpo_rewards_code.problem.types import Problem, TestsError
+from grpo_rewards_code.script.read import read_script
 
 __all__ = ["TEST_COLUMNS", "read_problem"]
 

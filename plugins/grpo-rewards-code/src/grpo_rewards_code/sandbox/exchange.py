@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 from grpo_rewards_code.executor.types import ExecutorError, Limits
 
-__all__ = ["Finished", "exchange"]
+__all__ = ["LOOK_S", "Finished", "Pipes", "Run", "exchange"]
 
 _CHUNK_BYTES = 1 << 18
 _ERRORS_KEPT_BYTES = 4096
 _GRACE_S = 15.0
 """How long a zygote may take to end a run that it was told to stop."""
-_LOOK_S = 0.1
+LOOK_S = 0.1
 """How often somebody's wish to stop is looked at."""
 _LARGEST_MESSAGE = 1 << 16
 
@@ -44,7 +44,7 @@ class Finished:
     wall_s: float
 
 
-class _Pipes:
+class Pipes:
     """The host's ends of a run's pipes."""
 
     def __init__(self, owner: int | None) -> None:
@@ -95,11 +95,11 @@ def exchange(
         ExecutorError: the sandbox failed; nothing is known about the program.
     """
     try:
-        pipes = _Pipes(owner)
+        pipes = Pipes(owner)
     except OSError as error:
         raise ExecutorError(f"pipes to the sandbox could not be made: {error}") from error
     try:
-        return _Run(line, pipes, stdin, task, limits, wanted).finish(first=first)
+        return _Exchange(line, pipes, stdin, task, limits).finish(wanted, first=first)
     except (OSError, ValueError) as error:
         raise ExecutorError(f"the sandbox failed during a run: {error}") from error
     finally:
@@ -107,38 +107,84 @@ def exchange(
         pipes.close()
 
 
-class _Run:
+class Run:
+    """A run, from its order to its report; whoever owns the selector calls `step` for what is ready.
+
+    What it is told is its task, and for as long as it `talks` what `say` adds; else the end of its task is told.
+    """
+
     def __init__(
         self,
         line: socket.socket,
-        pipes: _Pipes,
+        pipes: Pipes,
         stdin: bytes,
         task: bytes,
         limits: Limits,
-        wanted: threading.Event,
+        *,
+        talks: bool = False,
     ) -> None:
         self._line = line
         self._pipes = pipes
         self._limits = limits
-        self._wanted = wanted
-        self._unsent = {"stdin": memoryview(stdin), "task": memoryview(task)}
+        self._talks = talks
+        self._unsent = {"stdin": memoryview(stdin), "task": memoryview(task + b"\n")}
         self._received = {"stdout": bytearray(), "errors": bytearray(), "result": bytearray()}
         self._limit: str | None = None
         self._give_up: float | None = None
+        self._started = 0.0
         self._report: Mapping[str, object] | None = None
         output_bytes = limits.output_kib << 10
         self._most = {"stdout": output_bytes, "result": 3 * output_bytes + 4096}  # escaping may lengthen a value
 
-    def finish(self, *, first: bool) -> Finished:
-        started = time.monotonic()
+    def start(self, selector: selectors.BaseSelector, *, first: bool) -> None:
+        """Give the order; `first`: of its job."""
+        self._started = time.monotonic()
         self._order(first)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._line, selectors.EVENT_READ, "report")
-            for name, descriptor in self._pipes.ours.items():
-                writes = name in self._unsent
-                selector.register(descriptor, selectors.EVENT_WRITE if writes else selectors.EVENT_READ, name)
-            self._serve(selector, started + self._limits.wall_s)
-        return self._finished(time.monotonic() - started)
+        selector.register(self._line, selectors.EVENT_READ, (self, "report"))
+        for name, descriptor in self._pipes.ours.items():
+            writes = name in self._unsent
+            selector.register(descriptor, selectors.EVENT_WRITE if writes else selectors.EVENT_READ, (self, name))
+
+    def say(self, selector: selectors.BaseSelector, data: bytes) -> None:
+        """Send more."""
+        if "task" not in self._pipes.ours:
+            return  # it does not listen any more
+        if not self._unsent["task"]:
+            selector.register(self._pipes.ours["task"], selectors.EVENT_WRITE, (self, "task"))
+        self._unsent["task"] = memoryview(bytes(self._unsent["task"]) + data)
+        if not self._feed("task", self._pipes.ours["task"]):
+            self._sent(selector, "task", self._pipes.ours["task"])
+
+    def hang_up(self, selector: selectors.BaseSelector) -> None:
+        """Tell no more."""
+        self._talks = False
+        if "task" in self._pipes.ours and not self._unsent["task"]:
+            self._pipes.close("task")
+
+    def heard(self) -> bytes | None:
+        """The next whole line of its result, or None."""
+        received = self._received["result"]
+        end = received.find(b"\n")
+        if end < 0:
+            return None
+        line = bytes(received[: end + 1])
+        del received[: end + 1]
+        return line
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended and all that it wrote has come."""
+        return self._report is not None and not set(self._received) & set(self._pipes.ours)
+
+    def stop(self, limit: str) -> None:
+        """End it, at a limit."""
+        if self._give_up is None:
+            self._give_up = time.monotonic() + _GRACE_S
+            if self._report is None:
+                self._limit = limit
+                self._line.send(b"stop")
+        elif time.monotonic() >= self._give_up:
+            raise ExecutorError(f"the sandbox did not end a run within {_GRACE_S:g} s")
 
     def _order(self, first: bool) -> None:
         limits = self._limits
@@ -155,28 +201,8 @@ class _Run:
         socket.send_fds(self._line, [json.dumps(order).encode()], self._pipes.theirs)
         self._pipes.close_theirs()
 
-    def _serve(self, selector: selectors.BaseSelector, until: float) -> None:
-        while not self._is_over():
-            for key, _ in selector.select(min(max(0.0, until - time.monotonic()), _LOOK_S)):
-                self._step(selector, key)
-            now = time.monotonic()
-            if self._give_up is not None and now >= self._give_up:
-                raise ExecutorError(f"the sandbox did not end a run within {_GRACE_S:g} s")
-            if self._give_up is None and (now >= until or not self._wanted.is_set()):
-                self._stop("wall")
-                until = now + _GRACE_S
-
-    def _is_over(self) -> bool:
-        return self._report is not None and not set(self._received) & set(self._pipes.ours)
-
-    def _stop(self, limit: str) -> None:
-        self._give_up = time.monotonic() + _GRACE_S
-        if self._report is None:
-            self._limit = limit
-            self._line.send(b"stop")
-
-    def _step(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
-        name = key.data
+    def step(self, selector: selectors.BaseSelector, name: str, descriptor: int) -> None:
+        """Read or write what is ready."""
         if name == "report":
             selector.unregister(self._line)
             message = self._line.recv(_LARGEST_MESSAGE)
@@ -184,10 +210,16 @@ class _Run:
                 raise ExecutorError("the sandbox died during a run")
             self._report = json.loads(message)
         elif name in self._unsent:
-            if not self._feed(name, key.fd):
-                self._drop(selector, name, key.fd)
-        elif not self._collect(name, key.fd):
-            self._drop(selector, name, key.fd)
+            if not self._feed(name, descriptor):
+                self._sent(selector, name, descriptor)
+        elif not self._collect(name, descriptor):
+            self._drop(selector, name, descriptor)
+
+    def _sent(self, selector: selectors.BaseSelector, name: str, descriptor: int) -> None:
+        if self._talks and name == "task" and not self._unsent[name]:
+            selector.unregister(descriptor)  # until there is more to say
+        else:
+            self._drop(selector, name, descriptor)
 
     def _drop(self, selector: selectors.BaseSelector, name: str, descriptor: int) -> None:
         selector.unregister(descriptor)
@@ -217,11 +249,13 @@ class _Run:
         elif len(received) <= self._most[name]:
             received += chunk
             if len(received) > self._most[name] and self._limit is None:
-                self._stop("output")
+                self.stop("output")
                 self._limit = "output"  # even when the program has just ended
         return bool(chunk)
 
-    def _finished(self, wall_s: float) -> Finished:
+    def finished(self) -> Finished:
+        """What it left behind, when it is over."""
+        wall_s = time.monotonic() - self._started
         report = self._report or {}
         if "failed" in report:
             raise ExecutorError(f"the sandbox could not start a program: {report['failed']}")
@@ -235,3 +269,19 @@ class _Run:
             cpu_s=float(str(report["cpu_s"])),
             wall_s=wall_s,
         )
+
+
+class _Exchange(Run):
+    """A run by itself."""
+
+    def finish(self, wanted: threading.Event, *, first: bool) -> Finished:
+        until = time.monotonic() + self._limits.wall_s
+        with selectors.DefaultSelector() as selector:
+            self.start(selector, first=first)
+            while not self.is_over:
+                for key, _ in selector.select(min(max(0.0, until - time.monotonic()), LOOK_S)):
+                    self.step(selector, key.data[1], key.fd)
+                if time.monotonic() >= until or not wanted.is_set() or self._give_up is not None:
+                    self.stop("wall")
+                    until = time.monotonic() + LOOK_S
+        return self.finished()

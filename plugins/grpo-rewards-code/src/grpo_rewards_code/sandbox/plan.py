@@ -22,11 +22,11 @@ NOBODY = 65534
 """The user that a sandbox started by root runs as."""
 # fmt: off
 _PRELOADED = (
-    "abc", "array", "bisect", "cmath", "collections", "collections.abc", "contextlib", "copy", "dataclasses",
+    "abc", "array", "ast", "bisect", "cmath", "collections", "collections.abc", "contextlib", "copy", "dataclasses",
     "datetime", "decimal", "enum", "fractions",
     "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "queue", "random", "re",
     "statistics", "string", "struct", "sys", "textwrap",
-    "threading", "time", "traceback", "types", "typing",
+    "threading", "time", "traceback", "types", "typing", "unittest",
 )
 _TEMPORARY = ("/tmp", "/var/tmp")
 """Where everybody may write, and not only who started the run."""
@@ -35,6 +35,11 @@ _INSIDE = (
     "bootstrap", "child", "enter", "folder", "kernel", "landlock", "namespaces", "privileges", "program", "seccomp",
     "syscalls", "watch", "zygote",
 )
+_SCRIPT = (
+    "changes", "collect", "describe", "equal", "forms", "guard", "marks", "peer", "pytest_names", "record", "run", "served",
+    "stubs", "talk",
+)
+_PACKAGES = ("executor", "sandbox", "sandbox.inside", "script", "script.inside")
 # fmt: on
 
 
@@ -87,8 +92,9 @@ def _message(module: str, configuration: object) -> bytes:
 @cache
 def sources() -> dict[str, str | None]:
     """The modules that are sent to an interpreter: name -> source, None for a package."""
-    packages = (_PACKAGE, f"{_PACKAGE}.executor", f"{_PACKAGE}.sandbox", f"{_PACKAGE}.sandbox.inside")
-    modules = {f"{_PACKAGE}.sandbox.inside.{name}": _text(f"sandbox/inside/{name}.py") for name in _INSIDE}
+    packages = [_PACKAGE, *(f"{_PACKAGE}.{name}" for name in _PACKAGES)]
+    names = [*(f"sandbox.inside.{name}" for name in _INSIDE), *(f"script.inside.{name}" for name in _SCRIPT)]
+    modules = {f"{_PACKAGE}.{name}": _text(f"{name.replace('.', '/')}.py") for name in names}
     return {**dict.fromkeys(packages), **modules, f"{_PACKAGE}.executor.values": _text("executor/values.py")}
 
 

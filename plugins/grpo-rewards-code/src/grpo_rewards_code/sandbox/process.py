@@ -12,7 +12,7 @@ import threading
 from typing import BinaryIO
 
 from grpo_rewards_code.executor.types import ExecutorError, Limits
-from grpo_rewards_code.sandbox.exchange import Finished, exchange
+from grpo_rewards_code.sandbox.exchange import Finished, Pipes, Run, exchange
 from grpo_rewards_code.sandbox.plan import Plan
 
 __all__ = ["Sandbox"]
@@ -29,6 +29,7 @@ class Sandbox:
     def __init__(self, plan: Plan) -> None:
         """Start it and wait until it is ready; `ExecutorError` with its own words when it does not get there."""
         self._plan = plan
+        self._pipes: Pipes | None = None
         try:
             with tempfile.TemporaryFile() as words:
                 self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -45,8 +46,25 @@ class Sandbox:
         owner = self._plan.user
         return exchange(self._line, stdin=stdin, task=task, limits=limits, owner=owner, wanted=wanted, first=first)
 
+    def order(self, *, task: bytes, limits: Limits) -> Run:
+        """A run that goes on to talk, to be started by who carries what it says. Closes its pipes with the sandbox's
+        next run."""
+        self._end_pipes()
+        try:
+            self._pipes = Pipes(self._plan.user)
+        except OSError as error:
+            raise ExecutorError(f"pipes to the sandbox could not be made: {error}") from error
+        return Run(self._line, self._pipes, b"", task, limits, talks=True)
+
+    def _end_pipes(self) -> None:
+        if self._pipes is not None:
+            self._pipes.close_theirs()
+            self._pipes.close()
+            self._pipes = None
+
     def close(self) -> None:
         """End it, with all that is in it."""
+        self._end_pipes()
         self._line.close()
         try:
             self._process.wait(_END_LIMIT_S)

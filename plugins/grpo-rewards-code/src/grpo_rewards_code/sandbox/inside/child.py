@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from grpo_rewards_code.sandbox.inside import program
+from grpo_rewards_code.script.inside import talk
 from grpo_rewards_code.sandbox.inside.kernel import read_bytes, set_dumpable, set_no_new_privileges, write_text
 
 __all__ = ["become_program", "guarded"]
@@ -67,9 +68,14 @@ def become_program(
     set_no_new_privileges()
     _place([given, *descriptors[1:], report])
     confine(folder)
-    work = program.read_task(_TASK)
+    told = open(_TASK, "rb")  # noqa: SIM115  one side of a talk reads on
+    work = program.read_task(told)
     os.closerange(_REPORT, _OPEN_FILES + _FIRST_SAFE)
-    program.run(work, _RESULT, int(limits["output_kib"]) << 10)
+    largest_bytes = int(limits["output_kib"]) << 10
+    if work["kind"] in talk.KINDS:
+        talk.run(work, told, _RESULT, largest_bytes)
+    told.close()
+    program.run(work, _RESULT, largest_bytes)
 
 
 def _as_file(pipe: int) -> int:

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grpo_rewards_code.sandbox.inside import zygote
 from grpo_rewards_code.sandbox.inside.kernel import set_no_new_privileges
 from grpo_rewards_code.sandbox.inside.privileges import become, hold_open, reveal
 
@@ -42,6 +41,8 @@ def main(line: socket.socket, configuration: Mapping[str, Any]) -> None:
         serving["readable"] = [held.get(path, path) for path in serving["readable"]]
         sys.path[:] = [_renamed(path, held) for path in sys.path]
         sys.path_importer_cache.clear()
+    from grpo_rewards_code.sandbox.inside import zygote  # what becomes bubblewrap does without its modules
+
     zygote.main(line, serving)
 
 

@@ -1,4 +1,4 @@
-"""Executing a program in this process, as a script or for the value of a call or an expression.
+"""Executing a program in this process, as a script or for the value of a call.
 
 The task comes from one descriptor and the result goes to another. Neither holds anything that the program must not
 know: there is no expected answer here, and nothing that the program does to this module tells it one. Also sent to
@@ -17,11 +17,11 @@ import threading
 import traceback
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn, Optional
 
 from grpo_rewards_code.executor.values import TooLargeError, decode, encode
 
-__all__ = ["execute", "read_task", "run"]
+__all__ = ["as_module", "execute", "open_streams", "print_error", "read_task", "run"]
 
 _CHUNK_BYTES = 1 << 16
 _FILE_NAME = "/tmp/main.py"  # shown in tracebacks; there is no such file
@@ -29,16 +29,15 @@ _exit: Callable[[int], NoReturn] = os._exit
 _write = os.write
 
 
-def read_task(descriptor: int) -> Mapping[str, Any]:
-    """What is to be done."""
-    with open(descriptor, "rb") as file:
-        task: Mapping[str, Any] = json.loads(file.read())
+def read_task(file: BinaryIO) -> Mapping[str, Any]:
+    """What is to be done: the first line."""
+    task: Mapping[str, Any] = json.loads(file.readline())
     return task
 
 
 def run(work: Mapping[str, Any], result: int, largest_bytes: int) -> NoReturn:
     """Do a task, write the result, end the process with the exit code that an interpreter would."""
-    _open_streams()
+    open_streams()
     gc.enable()
     outcome, code = execute(work, largest_bytes)
     _send(result, json.dumps(outcome).encode())
@@ -48,11 +47,11 @@ def run(work: Mapping[str, Any], result: int, largest_bytes: int) -> NoReturn:
 def execute(work: Mapping[str, Any], largest_bytes: int) -> tuple[Mapping[str, str], int]:
     """Do a task: what to say of it, and the exit code.
 
-    The outcome's `end` is `ok`, `error`, `memory` or `output`; with `value` the encoded result of a call or expression.
+    The outcome's `end` is `ok`, `error`, `memory` or `output`; with `value` the encoded result of a call.
     """
     if hasattr(sys, "set_int_max_str_digits"):  # not in the older interpreters of some services
         sys.set_int_max_str_digits(0)  # a program may print an integer of any length
-    value: str | None = None
+    value = None
     try:
         try:
             value = _do(work, largest_bytes)
@@ -68,31 +67,27 @@ def execute(work: Mapping[str, Any], largest_bytes: int) -> tuple[Mapping[str, s
     except TooLargeError:
         return {"end": "output"}, 1
     except BaseException as error:  # noqa: BLE001  it is the program's, whatever it is
-        _print_error(error)
+        print_error(error)
         return {"end": "error"}, 1
 
 
-def _do(work: Mapping[str, Any], largest_bytes: int) -> str | None:
+def _do(work: Mapping[str, Any], largest_bytes: int) -> Optional[str]:
     kind = work["kind"]
-    module = types.ModuleType("__main__" if kind == "stdin" else "solution")
-    module.__dict__["__file__"] = _FILE_NAME
-    sys.modules[module.__name__] = module
-    if kind == "stdin":
-        sys.modules["__main__"] = module
-    sys.argv = [_FILE_NAME]
-    _run_source(work["program"], module)
+    module = as_module(work["program"], "__main__" if kind == "stdin" else "solution")
     if kind == "stdin":
         return None
-    if kind == "call":
-        function = _find(module, work["function"])
-        return encode(function(*decode(work["arguments"])), largest_bytes)
-    _run_source(work["setup"], module)
-    expression = compile(work["expression"].strip(), "<expression>", "eval", dont_inherit=True)
-    return encode(eval(expression, module.__dict__), largest_bytes)  # noqa: S307  what a sandbox is for
+    function = _find(module, work["function"])
+    return encode(function(*decode(work["arguments"])), largest_bytes)
 
 
-def _run_source(source: str, module: types.ModuleType) -> None:
+def as_module(source: str, name: str) -> types.ModuleType:
+    """Execute a program as a module of a name."""
+    module = types.ModuleType(name)
+    module.__dict__["__file__"] = _FILE_NAME
+    sys.modules[name] = module
+    sys.argv = [_FILE_NAME]
     exec(compile(source, _FILE_NAME, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  what a sandbox is for
+    return module
 
 
 def _find(module: types.ModuleType, name: str) -> Callable[..., object]:
@@ -128,7 +123,8 @@ def _exit_code(code: object) -> int:
     return 1
 
 
-def _print_error(error: BaseException) -> None:
+def print_error(error: BaseException) -> None:
+    """Say what a program raised, as an interpreter does."""
     try:
         sys.stdout.flush()
         frames = error.__traceback__
@@ -140,7 +136,8 @@ def _print_error(error: BaseException) -> None:
         return
 
 
-def _open_streams() -> None:
+def open_streams() -> None:
+    """Make the standard streams anew, of the descriptors of this process."""
     sys.stdin = sys.__stdin__ = _stream(0, "rb", "surrogateescape")  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "wb", "surrogateescape")  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _stream(2, "wb", "backslashreplace")  # type: ignore[misc]
