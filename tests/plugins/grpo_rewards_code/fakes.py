@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grpo_rewards_code.executor.types import CallRun, ExecutorError, Job, Run, RunResult, StdinRun
+from grpo_rewards_code.executor.types import ExecutorError, Job, Run, RunResult, ScriptJob, ScriptResult, StdinRun
 from grpo_rewards_code.executor.values import decode, encode
 
 __all__ = ["FakeExecutor", "answering", "failing"]
@@ -32,6 +32,13 @@ class FakeExecutor:
                 break
         return results
 
+    @property
+    def runs_scripts(self) -> bool:
+        return False
+
+    async def run_script(self, job: ScriptJob) -> ScriptResult:
+        raise ExecutorError("nothing talks here")
+
     def describe(self) -> str:
         return "fake: nothing runs"
 
@@ -49,11 +56,7 @@ def answering(program: str, run: Run) -> RunResult:
             exec(program, names)  # noqa: S102
             return RunResult(status="ok", stdout="".join(printed), wall_s=0.1)
         exec(program, names)  # noqa: S102
-        if isinstance(run, CallRun):
-            return RunResult(status="ok", value=decode(encode(names[run.function](*run.arguments))), wall_s=0.1)
-        assert isinstance(run, ExpressionRun)
-        exec(run.setup, names)  # noqa: S102
-        return RunResult(status="ok", value=decode(encode(eval(run.expression, names))), wall_s=0.1)  # noqa: S307
+        return RunResult(status="ok", value=decode(encode(names[run.function](*run.arguments))), wall_s=0.1)
     except Exception as error:  # noqa: BLE001 - whatever the program does is its result
         return RunResult(status="error", detail=f"{type(error).__name__}: {error}", wall_s=0.1)
 

@@ -14,6 +14,7 @@ from grpo_core.reward.binding import bind
 from grpo_core.reward.call import is_async
 from grpo_rewards_code.executor.types import ExecutorError, Run, RunResult
 from grpo_rewards_code.options import CodeRewardOptions
+from grpo_rewards_code.problem.row import read_problem
 from grpo_rewards_code.reward import CodeReward, make
 from tests.cases.scored import group_of, plan_reward, score
 from tests.plugins.grpo_rewards_code.fakes import FakeExecutor, answering, failing
@@ -108,23 +109,11 @@ def test_a_broken_executor_fails_each_sample_by_itself() -> None:
     assert second == Failed("the program could not be run: the service is away")
 
 
-def test_a_problem_is_read_once_for_all_its_completions(reward: CodeReward, executor: FakeExecutor) -> None:
-    row = {"kind": "assert", "code": ["assert f(2) == sum([1, 3])"]}
-    assert scores(reward, [RIGHT, WRONG, RIGHT], tests=row) == [1.0, 0.0, 1.0]
-    assert len([job for job in executor.jobs if not job.program]) == 1
-
-
-def test_a_problem_that_could_not_be_prepared_is_tried_again() -> None:
-    answers = iter([failing, answering, answering])
-    reward = CodeReward(CodeRewardOptions(), FakeExecutor(lambda program, run: next(answers)(program, run)))
-    row = {"kind": "assert", "code": ["assert f(2) == sum([1, 3])"]}
-
-    async def twice() -> list[Any]:
-        return [await reward([RIGHT], tests=[row]), await reward([RIGHT], tests=[row])]
-
-    [[first], [second]] = asyncio.run(twice())
-    assert isinstance(first, Failed)
-    assert second == 1.0
+def test_a_problem_is_read_once_for_all_its_completions(reward: CodeReward, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    monkeypatch.setattr("grpo_rewards_code.reward.read_problem", lambda row: read.append(row) or read_problem(row))
+    assert scores(reward, [RIGHT, WRONG, RIGHT], tests=TESTS) == [1.0, 0.0, 1.0]
+    assert len(read) == 1
 
 
 def test_what_became_of_the_tests_is_recorded(reward: CodeReward) -> None:
@@ -173,21 +162,11 @@ def test_a_fault_in_judging_one_program_is_that_of_no_other(executor: FakeExecut
     assert wrong == Failed("the program could not be judged: ZeroDivisionError: a fault of ours")
 
 
-@pytest.mark.parametrize("value", ["10 ** 400", "complex(1.7e308, 1.7e308)", "-10 ** 400", "float('inf')"])
-@pytest.mark.parametrize(
-    "assertion",
-    [
-        "abs(f(2) - 4) < 1e-6",
-        "f(2) == pytest.approx(4)",
-        "math.isclose(f(2), 1.5)",
-        "f(2) == 4.5",
-        "np.isclose(f(2), 4)",
-    ],
-)
-def test_no_number_is_a_way_out_of_a_comparison(reward: CodeReward, assertion: str, value: str) -> None:
-    program = f"```python\ndef f(x):\n    return {value}\n```"
-    tests = {"kind": "assert", "code": [f"import numpy as np\nassert {assertion}"]}
-    assert scores(reward, [program], tests=tests) == [0.0]
+def test_test_code_is_not_judged_where_nothing_talks_and_that_is_known_at_launch(reward: CodeReward) -> None:
+    tests = {"kind": "assert", "code": ["assert f(2) == 4"]}
+    reason = "its tests are code, which is not run here (fake: nothing runs)"
+    assert reward.unjudgeable({"tests": tests}) == reason
+    assert scores(reward, [RIGHT], tests=tests) == [None]
 
 
 def test_a_row_nested_too_deeply_is_not_judged(reward: CodeReward) -> None:

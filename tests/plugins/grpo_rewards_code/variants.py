@@ -338,7 +338,7 @@ _CASES = [
     _case("no-tests", RIGHT_ADD, {"tests": None, "input_output": ""}, None, "Columns without a value.", is_row=True),
     _case("no-tests", RIGHT_ADD, {"input_output": '{"inputs": [], "outputs": []}'}, None, "Empty lists.", is_row=True),
     _case("no-tests", "def f(x): return x", {"kind": "assert", "code": ["assert True", "print(1)"]}, None, "Nothing about the program."),
-    _case("no-tests", "def f(x): return x", {"kind": "assert", "code": ["if True:\n    assert f(1) == 1"]}, None, "A test that is not taken apart is no weaker test."),
+    _case("plain-wrong-or-right", "def f(x): return x", {"kind": "assert", "code": ["if True:\n    assert f(1) == 1"]}, 1.0, "A test under a condition is a test."),
     _case("plain-wrong-or-right", "def is_pal(s): return s == s[::-1]", IS_PAL, 1.0, "Both hold."),
     _case("plain-wrong-or-right", "def is_pal(s): return True", IS_PAL, 0.0, "Only one holds."),
     _case("plain-wrong-or-right", "a, b = map(int, input().split())\nprint(a - b)", ADD, 0.0, "Wrong."),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from grpo_rewards_code.executor.local import LocalExecutor
-from grpo_rewards_code.executor.types import CallRun, ExecutorError, ExpressionRun, Job, Limits, StdinRun
+from grpo_rewards_code.executor.types import CallRun, ExecutorError, Job, Limits, StdinRun
 from grpo_rewards_code.executor.values import Opaque
 from tests.plugins.grpo_rewards_code.places import Place, plan_for
 from tests.processes import below
@@ -101,11 +101,6 @@ def test_a_call_of_what_is_not_there_is_an_error_that_names_it(place: Place) -> 
     (result,) = place.run("x = 1", CallRun(function="solve", arguments=()))
     assert result.status == "error"
     assert "neither a function 'solve'" in result.detail
-
-
-def test_an_expression_is_evaluated_after_the_setup(place: Place) -> None:
-    run = ExpressionRun(setup="import math\nr = area(2)", expression="math.floor(r) == 12 or r")
-    assert place.run("def area(r):\n    return 3.25 * r * r", run)[0].value == 13.0
 
 
 def test_a_value_without_data_form_is_opaque(place: Place) -> None:

@@ -113,7 +113,7 @@ class LocalExecutor:
         try:
             taken += [self._take()]
             taken += [self._take()]
-            result = talk_in(*taken, job, wanted)
+            result = talk_in(taken[0], taken[1], job, wanted)
         except BaseException:
             for sandbox in taken:
                 sandbox.close()

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Callable, Optional
+from typing import Any
 
 __all__ = ["Opaque", "TooLargeError", "decode", "encode"]
 
@@ -59,7 +59,7 @@ class _Budget:
 
     __slots__ = ("left", "other")
 
-    def __init__(self, left: int, other: Optional[Callable[[object], object]]) -> None:
+    def __init__(self, left: int, other: Callable[[object], object] | None) -> None:
         self.left = left
         self.other = other
 
@@ -69,12 +69,12 @@ class _Rest:
 
     __slots__ = ("members", "other")
 
-    def __init__(self, other: Optional[Callable[[str, Any], object]]) -> None:
+    def __init__(self, other: Callable[[str, Any], object] | None) -> None:
         self.members = _MOST_MEMBERS
         self.other = other
 
 
-def encode(value: object, largest_bytes: int = 1 << 26, other: Optional[Callable[[object], object]] = None) -> str:
+def encode(value: object, largest_bytes: int = 1 << 26, other: Callable[[object], object] | None = None) -> str:
     """ASCII text for a value; `TooLargeError` when it would be longer than that.
 
     `other` may give a form, `[kind, value]`, for what is not exactly of a built-in type, or None.
@@ -86,7 +86,7 @@ def encode(value: object, largest_bytes: int = 1 << 26, other: Optional[Callable
     return text
 
 
-def decode(text: str, other: Optional[Callable[[str, Any], object]] = None) -> Any:
+def decode(text: str, other: Callable[[str, Any], object] | None = None) -> Any:
     """The value of a text that `encode` wrote, or a program that imitates it; `ValueError` when it is no such text.
 
     `other` makes what a form stands for that only it knows, of its kind and value.
@@ -107,10 +107,9 @@ def _form(value: object, budget: _Budget, depth: int) -> object:
     if depth > _DEEPEST:
         return ["opaque", "nested too deeply"]
     if budget.other is not None and type(value) not in _EXACT:
-        form = budget.other(value)
+        form: Any = budget.other(value)
         if form is not None:
-            kind, content = form  # type: ignore[misc]
-            return [kind, _form(content, budget, depth + 1)]
+            return [form[0], _form(form[1], budget, depth + 1)]
     if isinstance(value, str):
         content = str.__str__(value)
         budget.left -= len(content)

@@ -36,8 +36,8 @@ _INSIDE = (
     "syscalls", "watch", "zygote",
 )
 _SCRIPT = (
-    "changes", "collect", "describe", "equal", "forms", "guard", "marks", "peer", "pytest_names", "record", "run", "served",
-    "stubs", "talk",
+    "changes", "collect", "describe", "equal", "forms", "guard", "marks", "peer", "pytest_names", "record", "run",
+    "served", "stubs", "talk",
 )
 _PACKAGES = ("executor", "sandbox", "sandbox.inside", "script", "script.inside")
 # fmt: on

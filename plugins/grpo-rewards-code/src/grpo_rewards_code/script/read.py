@@ -19,8 +19,8 @@ _MAX_CHARACTERS = 2_000_000
 def read_script(source: str, *, setup: str = "", entry_point: str | None = None) -> Problem:
     """The problem that test code states.
 
-    `setup` comes before it; `entry_point` is what `check(candidate)` is called with. Raises `TestsError` where it is not
-    Python, or has no check in it that could concern the program.
+    `setup` comes before it; `entry_point` is what `check(candidate)` is called with. Raises `TestsError` where it is
+    not Python, or has no check in it that could concern the program.
     """
     whole = f"{setup}\n{source}" if setup.strip() else source
     tree = _parsed(whole)
@@ -29,10 +29,10 @@ def read_script(source: str, *, setup: str = "", entry_point: str | None = None)
         names, shadowed = names_of_program(tree, entry_point)
     except RecursionError as error:
         raise TestsError("its test code is nested too deeply") from error
-    if not checks or not (names or shadowed or _imports_program(tree)):
-        raise TestsError("its test code has no assertion that calls the program")
     if not entry_point and _needs_candidate(tree):
         raise TestsError("its tests are check(candidate), and no column entry_point says what the candidate is")
+    if not checks or not (names or shadowed or _imports_program(tree)):
+        raise TestsError("its test code has no assertion that calls the program")
     script = Script(source=whole, entry_point=entry_point, checks=checks)
     return Problem(tests=(), script=script, names=frozenset(names or shadowed))
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_rewards_code.checks import filled, holds
+from grpo_rewards_code.checks import holds
 from grpo_rewards_code.compare import Tolerance
 from grpo_rewards_code.executor.outcome import read_result
 from grpo_rewards_code.executor.types import CallRun, Limits, RunResult, StdinRun
 from grpo_rewards_code.executor.values import _KINDS
-from grpo_rewards_code.problem.types import Check, Close, Equal, Member, Output, Raises, Shell, Test, Truth
+from grpo_rewards_code.problem.types import Check, Equal, Output, Test
 from tests.plugins.grpo_rewards_code.places import Place
 
 _DICE = random.Random(7)
@@ -195,17 +195,10 @@ _JSON = st.recursive(
 )
 _CHECKS: list[Check] = [
     *(
-        Equal(any_of=(value,), style=style, unordered=unordered, negated=negated)
+        Equal(any_of=(value,), style=style, unordered=unordered)
         for value in (1, 1.5, "a", [1, 2.5, "a"], {"a": [1.0]}, {1: 2, 3.0: 4}, {1, 2}, (1, (2,)), None, 10**400, 2j)
-        for style, unordered, negated in (("json", False, False), ("python", True, True))
+        for style, unordered in (("json", False), ("python", True))
     ),
-    Close(expected=[1.5, 2], relative=1e-6, absolute=1e-9),
-    Close(expected={"a": 1.5}, relative=1e-6, absolute=1e-9, negated=True),
-    Close(expected=1.5, relative=1e-6, absolute=1e-9, relative_to="larger"),
-    Member(collection={1: 2, "a": 3}),
-    Member(collection="abc"),
-    Truth(expected=True),
-    Raises(kinds=("ValueError",)),
 ]
 _CALL = CallRun(function="f", arguments=())
 
@@ -215,10 +208,7 @@ def test_no_forged_value_breaks_the_comparison(value: object, end: str, cut: int
     said = json.dumps({"end": end, "value": json.dumps(value)}).encode()
     result = read_result(_CALL, Limits(), 0, "", "", said[: len(said) - cut], 0.1)
     for check in _CHECKS:
-        assert holds(Test(runs=(_CALL,), check=check), [result], Tolerance()) in (True, False)
-    shell = Shell(expression="_value_0_ == 1")
-    if holds(Test(runs=(_CALL,), check=shell), [result], Tolerance()) is not False:
-        assert filled(shell, [result.value]).setup
+        assert holds(Test(run=_CALL, check=check), result, Tolerance()) in (True, False)
 
 
 @given(result=st.binary(max_size=40), printed=st.binary(max_size=60), code=st.integers(0, 255))
@@ -230,4 +220,4 @@ def test_no_bytes_in_the_place_of_a_result_break_the_comparison(result: bytes, p
         for expected in ("7\n", "0.5 1e3\nab", ""):
             for unordered in (False, True):
                 check = Output(any_of=(expected,), unordered=unordered)
-                assert holds(Test(runs=(run,), check=check), [found], Tolerance()) in (True, False)
+                assert holds(Test(run=run, check=check), found, Tolerance()) in (True, False)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from grpo_rewards_code.sandbox.inside import program
-from grpo_rewards_code.script.inside import talk
 from grpo_rewards_code.sandbox.inside.kernel import read_bytes, set_dumpable, set_no_new_privileges, write_text
+from grpo_rewards_code.script.inside import talk
 
 __all__ = ["become_program", "guarded"]
 

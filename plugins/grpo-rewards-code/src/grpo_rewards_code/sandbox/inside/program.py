@@ -17,7 +17,7 @@ import threading
 import traceback
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, NoReturn, Optional
+from typing import Any, BinaryIO, NoReturn
 
 from grpo_rewards_code.executor.values import TooLargeError, decode, encode
 
@@ -71,7 +71,7 @@ def execute(work: Mapping[str, Any], largest_bytes: int) -> tuple[Mapping[str, s
         return {"end": "error"}, 1
 
 
-def _do(work: Mapping[str, Any], largest_bytes: int) -> Optional[str]:
+def _do(work: Mapping[str, Any], largest_bytes: int) -> str | None:
     kind = work["kind"]
     module = as_module(work["program"], "__main__" if kind == "stdin" else "solution")
     if kind == "stdin":

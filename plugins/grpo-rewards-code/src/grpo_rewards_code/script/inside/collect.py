@@ -26,7 +26,10 @@ _SET_UP, _TEAR_DOWN = ("setup_method", "setup", "setUp"), ("teardown_method", "t
 def tests_of(
     names: Mapping[str, Any], called: frozenset[str], failed: Callable[[BaseException], object]
 ) -> Iterator[Test]:
-    """What is to be called, in order. `called`: functions that the script calls; `failed`: takes what unittest catches."""
+    """What is to be called, in order.
+
+    `called`: functions that the script calls itself; `failed` takes what unittest catches.
+    """
     fixtures = _fixtures_in(names)
     for name, each in list(names.items()):
         if isinstance(each, RemoteType | RemoteFunction):
@@ -58,12 +61,12 @@ class _Result(unittest.TestResult):
         if isinstance(error[1], Unjudged):
             self.stop()
 
-    def addError(self, test: Any, err: Any) -> None:
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802  unittest's name
         self._take(err)
 
     addFailure = addError
 
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802  unittest's name
         if err is not None:
             self._take(err)
 

@@ -58,7 +58,11 @@ def _names(kind: type) -> list[str]:
         value = getattr(kind, name, None)
         if name in ("__hash__",) and value is None:
             found.append("no-hash")
-        elif callable(value) and not isinstance(value, type) and value is not getattr(object, name, None):
-            if getattr(value, "__objclass__", None) is not object:
-                found.append(name)
+        elif (
+            callable(value)
+            and not isinstance(value, type)
+            and value is not getattr(object, name, None)
+            and getattr(value, "__objclass__", None) is not object
+        ):
+            found.append(name)
     return found

@@ -34,7 +34,7 @@ def form_of(value: Any) -> Form | None:
     if kind is Counter:
         return "counter", dict(value)
     if isinstance(value, tuple) and isinstance(getattr(kind, "_fields", None), tuple):
-        return "named", [kind.__name__, list(kind._fields), list(value)]  # type: ignore[attr-defined]
+        return "named", [kind.__name__, list(kind._fields), list(value)]
     if kind in (datetime.date, datetime.datetime, datetime.time):
         return kind.__name__, value.isoformat()
     if kind is datetime.timedelta:

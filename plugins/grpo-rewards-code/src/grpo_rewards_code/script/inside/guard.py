@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grpo_rewards_code.script.inside.describe import is_callable
-from grpo_rewards_code.script.inside.stubs import Unjudged
+from grpo_rewards_code.script.inside.stubs import SPECIALS, Unjudged
 
 __all__ = ["Guarded", "refuse_files"]
 
@@ -30,15 +30,6 @@ _CLOSED = (
     types.AsyncGeneratorType,
 )
 _OF_GENERATORS = ("send", "close", "throw")
-_CLOSED_SPECIALS = (
-    "__class__",
-    "__reduce__",
-    "__reduce_ex__",
-    "__getattribute__",
-    "__getattr__",
-    "__setattr__",
-    "__dict__",
-)
 _WRITES = os.O_WRONLY | os.O_RDWR
 
 
@@ -48,18 +39,14 @@ class Guarded:
     peer: Any
 
     def __call__(self, operation: str, target: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> object:
-        found = self.peer.object(target)
+        found = self.peer.object_of(target)
         if operation == "call":
             return found(*arguments, **named)
         if operation == "await":
             raise TypeError("what a script awaits is not awaited by a program")
         name = arguments[0]
         if operation == "special":
-            if (
-                not (name.startswith("__") and name.endswith("__"))
-                or name in _CLOSED_SPECIALS
-                or isinstance(found, type)
-            ):
+            if name not in SPECIALS or isinstance(found, type) or (is_callable(found) and name != "__call__"):
                 raise AttributeError(name)
             return getattr(type(found), name)(found, *arguments[1:], **named)
         self._check(found, name, operation)
@@ -68,7 +55,8 @@ class Guarded:
         if operation == "attribute":
             return getattr(found, name)
         if operation == "set":
-            return setattr(found, name, arguments[1])
+            setattr(found, name, arguments[1])
+            return None
         raise AttributeError(name)
 
     @staticmethod

@@ -139,14 +139,15 @@ class _Marker(ast.NodeTransformer):
                 return self._check(ast.copy_location(ast.Expr(made), node))
         return self.generic_visit(node)
 
-    def visit_With(self, node: ast.With) -> Any:
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> Any:
         self.generic_visit(node)
         calls = (each.context_expr for each in node.items)
         if not any(isinstance(each, ast.Call) and _name(each.func) in _EXPECTING for each in calls):
             return node
         return self._check(node, ast.copy_location(ast.Expr(_call("_ran_")), node))
 
-    visit_AsyncWith = visit_With
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> Any:
+        return self.visit_With(node)
 
     def visit_Try(self, node: ast.Try) -> Any:
         expects = any(map(_fails, node.body)) or any(map(_fails, node.orelse))

@@ -60,7 +60,7 @@ class Peer:
         self._stubs: dict[int, Any] = {}
         self._stub_numbers: dict[int, int] = {}
 
-    def ask(self, operation: str, target: object, arguments: Sequence[Any] = (), named: Mapping[str, Any] = {}) -> Any:  # noqa: B006
+    def ask(self, operation: str, target: object, arguments: Sequence[Any] = (), named: Mapping[str, Any] = {}) -> Any:
         """Have the other side do something; its result, or the exception that came of it."""
         if self.ended is not None:
             raise Ended(self.ended)
@@ -75,7 +75,9 @@ class Peer:
             elif kind == "=":
                 return self._result(text, given)
             elif kind == "!":
-                raise self._raised(text, given)
+                raise self._raised(
+                    text, given, ends=operation in ("special", "await") or list(arguments[:1]) == ["send"]
+                )
             else:
                 self.ended = text or "the program ended"
                 raise Ended(self.ended)
@@ -120,7 +122,7 @@ class Peer:
             self._objects.append(value)
         return number
 
-    def object(self, number: Any) -> Any:
+    def object_of(self, number: Any) -> Any:
         """The object of this side that a number stands for."""
         return self._objects[number]
 
@@ -135,12 +137,16 @@ class Peer:
             return given[0][place] if isinstance(place, int) else given[1][place]
         return value
 
-    def _raised(self, text: str, given: tuple[list[Any], dict[str, Any]]) -> BaseException:
-        error, _, changed, used = self._decoded(text)
+    def _raised(self, text: str, given: tuple[list[Any], dict[str, Any]], *, ends: bool) -> BaseException:
+        """`ends`: whether the end of an iteration is what it is, and may not end one of this side's."""
+        decoded: tuple[BaseException, Any, Any, Any] = self._decoded(text)
+        error, _, changed, used = decoded
         self._settle(given, changed, used)
         if not isinstance(error, BaseException):
             raise ValueError("not an exception's data")
-        error.of_program = True  # type: ignore[attr-defined]
+        if isinstance(error, StopIteration | StopAsyncIteration | GeneratorExit) and not ends:
+            error = RuntimeError(f"raised {type(error).__name__}")
+        error.of_program = True  # type: ignore[attr-defined]  # for the record, which tells whose it was
         return error
 
     def _settle(self, given: tuple[list[Any], dict[str, Any]], changed: Any, used: Any) -> None:
@@ -151,7 +157,8 @@ class Peer:
 
     def _ask_for(self, kind: str, value: object) -> None:
         if not self.decides:
-            return self._send(kind, value)
+            self._send(kind, value)
+            return
         try:
             text = self._encoded(value)
         except TooLargeError:

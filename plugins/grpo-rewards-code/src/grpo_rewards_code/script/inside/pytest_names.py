@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 __all__ = ["as_module"]
@@ -99,13 +100,14 @@ class approx:  # noqa: N801  its name is pytest's
             )
         if isinstance(expected, bool | str | None) or isinstance(actual, bool | str | None):
             return bool(actual == expected)
+        actual, expected = (float(each) if isinstance(each, Decimal) else each for each in (actual, expected))
         try:
             if actual == expected or (self.nan_ok and actual != actual and expected != expected):
                 return True
             share = self.rel if self.rel is not None else 0.0 if self.abs is not None else 1e-6
             limit = max(share * abs(expected), self.abs if self.abs is not None else 1e-12)
             return bool(abs(actual - expected) <= limit) and limit != float("inf")
-        except TypeError:
+        except (TypeError, OverflowError):
             return False
 
 

@@ -56,10 +56,15 @@ class Record:
         self._noted = error
         if isinstance(error, Unjudged):
             self._unjudged = self._unjudged or str(error)
-        elif not isinstance(error, Ended) and not hasattr(error, "of_program"):
-            if self._peer.asked == 0 or isinstance(error, ImportError):
-                self._unjudged = self._unjudged or f"its test code fails by itself: {_said(error)}"
+        elif self._is_its_own(error):
+            self._unjudged = self._unjudged or f"its test code fails by itself: {_said(error)}"
         self._fail(f"error: {error}" if isinstance(error, Ended) else _said(error))
+
+    def _is_its_own(self, error: BaseException) -> bool:
+        """Whether no program can be why the script raised something."""
+        if isinstance(error, Ended) or hasattr(error, "of_program"):
+            return False
+        return self._peer.asked == 0 or isinstance(error, ImportError)
 
     def failed_now(self) -> None:
         """The exception that is being handled ended an assertion."""

@@ -10,12 +10,11 @@ import builtins
 import gc
 import importlib
 import io
-import os
 import sys
 import types
 import unittest
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from grpo_rewards_code.script.inside import guard
@@ -32,7 +31,7 @@ from grpo_rewards_code.script.inside.marks import (
 from grpo_rewards_code.script.inside.peer import Peer
 from grpo_rewards_code.script.inside.pytest_names import as_module
 from grpo_rewards_code.script.inside.record import Record
-from grpo_rewards_code.script.inside.stubs import RemoteFunction, RemoteType, Unjudged
+from grpo_rewards_code.script.inside.stubs import RemoteFunction, RemoteType
 
 __all__ = ["run_script"]
 
@@ -52,7 +51,7 @@ def run_script(
     same = equality(task["relative"], task["absolute"])
     record = Record(peer, same)
     tree = ast.parse(task["script"])
-    own, shadowed = names_of_program(tree, task["entry_point"])
+    _, shadowed = names_of_program(tree, task["entry_point"])
     checks = checks_in(tree)
     names = _Names(peer, shadowed)
     names.update(record.marks(), __name__="__main__", __file__=_FILE)
@@ -94,7 +93,7 @@ def _checked(
     yield from tests_of(names, called, record.failed)
     check = names.get("check")
     if isinstance(check, types.FunctionType) and "check" not in called and check.__code__.co_argcount == 1:
-        yield lambda: check(names[entry_point])
+        yield lambda: check(names[entry_point or ""])
 
 
 @contextmanager
@@ -133,10 +132,8 @@ class _Names(dict[str, Any]):
     def _builtin(self, name: str) -> Any:
         found = getattr(builtins, name)
         if name in self._shadowed:
-            try:
+            with suppress(NameError):
                 found = self._peer.ask("get", None, [name])
-            except NameError:
-                pass
             self._known[name] = found
         return found
 
@@ -175,7 +172,7 @@ def _offer_modules(peer: Peer, names: _Names) -> None:
 
 def _patch_unittest(same: Callable[[Any, Any], Any]) -> None:
     """Equality within the tolerance; and test cases are run once, when the script has ended."""
-    unittest.main = lambda *_, **__: None  # type: ignore[assignment, misc]
+    unittest.main = lambda *_, **__: None  # type: ignore[assignment]
     for name in _EQUALITIES:
         usual = getattr(unittest.TestCase, name, None)
         if usual is not None:

@@ -78,7 +78,7 @@ class _Served:
         if operation == "names":
             names = self._module.__dict__
             return list(names.get("__all__") or (name for name in names if not name.startswith("_")))
-        found = self.peer.object(target)
+        found = self.peer.object_of(target)
         match operation:
             case "call":
                 made = found(*arguments, **named)
@@ -90,9 +90,11 @@ class _Served:
             case "attribute":
                 return getattr(found, arguments[0])
             case "set":
-                return setattr(found, arguments[0], arguments[1])
+                setattr(found, arguments[0], arguments[1])
+                return None
             case "delete":
-                return delattr(found, arguments[0])
+                delattr(found, arguments[0])
+                return None
             case "special":
                 return getattr(type(found), arguments[0])(found, *arguments[1:], **named)
             case "data":

@@ -12,23 +12,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Remote", "RemoteFunction", "RemoteType", "Said", "Unjudged", "make_stub"]
+__all__ = ["SPECIALS", "Remote", "RemoteFunction", "RemoteType", "Said", "Unjudged", "make_stub"]
 
 _PLAIN_NAMES = frozenset(
     name for kind in (str, int, float, complex, bytes, list, tuple, dict, set) for name in dir(kind)
 )
-_SWAPPED = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or".split()
+# fmt: off
+_SWAPPED = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
+    "or",
+)
+_UNARY = (
+    "len", "length_hint", "iter", "next", "reversed", "getitem", "setitem", "delitem", "missing", "bool", "str", "repr",
+    "format", "bytes", "int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "abs", "neg", "pos",
+    "invert", "hash", "enter", "exit", "call", "aiter", "anext", "aenter", "aexit", "copy", "deepcopy",
+)
+# fmt: on
 _WITH_PLAIN = frozenset(
     ["__lt__", "__le__", "__gt__", "__ge__", "__contains__"]
     + [f"__{prefix}{name}__" for name in _SWAPPED for prefix in ("", "r", "i")]
 )
 """What could say that plain data is right."""
-_OTHERS = frozenset(
-    """__len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __delitem__ __missing__ __bool__
-    __str__ __repr__ __format__ __bytes__ __int__ __float__ __complex__ __index__ __round__ __trunc__ __floor__ __ceil__
-    __abs__ __neg__ __pos__ __invert__ __hash__ __enter__ __exit__ __call__ __aiter__ __anext__ __aenter__ __aexit__
-    __copy__ __deepcopy__""".split()
-)
+_OTHERS = frozenset(f"__{name}__" for name in _UNARY)
+SPECIALS = _WITH_PLAIN | _OTHERS | {"__eq__"}
+"""What is done by the other side at all."""
 
 
 class Unjudged(BaseException):
