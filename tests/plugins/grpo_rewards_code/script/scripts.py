@@ -64,6 +64,7 @@ HONEST: list[Case] = [
 """The program is right."""
 
 WRONG: list[Case] = [
+    ("def total(xs): return 3", "assert sum([1, 2]) == 3"),
     ('def f(x): return x', "try:\n    f(-1)\n    assert False\nexcept ValueError as e:\n    assert str(e)=='neg'"),
     ('def f(x): return x', 'try:\n    f(-1)\n    assert False\nexcept Exception as e:\n    pass'),
     ('def add(a,b): return 0', {'test': 'def check(candidate):\n    assert candidate(1,2)==3\n', 'entry_point': 'add'}),
@@ -90,6 +91,7 @@ NEVER_ENDING: list[Case] = [
 """It answers for ever, or with more than can be held."""
 
 NO_VERDICT: list[Case] = [
+    ("def f(x): return x", "assert True\nprint(1)"),
     ('def f(x): return x', "open('a.txt','w').write('x')\nassert f(1)==1"),
     ('def f(x): return x', 'import nosuch\nassert f(1)==1'),
     ('def f(x): return x', 'assert True'),

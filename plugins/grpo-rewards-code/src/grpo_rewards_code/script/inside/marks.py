@@ -61,8 +61,8 @@ def names_of_program(tree: ast.Module, entry_point: str | None) -> tuple[set[str
                 stored |= {each.asname or each.name.partition(".")[0] for each in names}
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             bases.add(node.value.id)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called.add(node.func.id)
+        if _is_check(node):
+            called |= {each.func.id for each in ast.walk(node) if _calls_name(each)}  # type: ignore[attr-defined]
     usual = bases & (USUAL_MODULES.keys() | set(TOOLS))
     python = set(dir(builtins)) | {"__file__", "__name__"}
     through = {each.attr for each in ast.walk(tree) if _is_part_of(each, modules)}  # type: ignore[attr-defined]
@@ -73,6 +73,10 @@ def names_of_program(tree: ast.Module, entry_point: str | None) -> tuple[set[str
     if not own:  # `assert sum([1, 2]) == 3` can mean no other function
         shadowed = (called & python) - stored
     return own, shadowed
+
+
+def _calls_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
 def _is_part_of(node: ast.AST, modules: set[str]) -> bool:

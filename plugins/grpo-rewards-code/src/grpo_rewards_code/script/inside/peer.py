@@ -46,7 +46,7 @@ class Peer:
         self._largest_bytes = largest_bytes
         self.decides = decides
         self.asked = 0
-        """Requests made."""
+        """Requests made, but for the list of all names."""
         self.ended: str | None = None
         """Why the other side is not there any more."""
         self.around: Callable[[], object] = lambda: None
@@ -64,7 +64,7 @@ class Peer:
         """Have the other side do something; its result, or the exception that came of it."""
         if self.ended is not None:
             raise Ended(self.ended)
-        self.asked += 1
+        self.asked += operation != "names"
         given = (list(arguments), dict(named))
         self._ask_for("?", (operation, target, *given, self.around()))
         while True:

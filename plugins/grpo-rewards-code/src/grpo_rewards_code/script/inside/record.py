@@ -66,6 +66,12 @@ class Record:
             return False
         return self._peer.asked == 0 or isinstance(error, ImportError)
 
+    def lacks(self, name: str) -> None:
+        """The program does not define the only thing that the script can ask for."""
+        if not self._failed:
+            self._held = 0
+            self._fail(f"error: NameError: name {name!r} is not defined")
+
     def failed_now(self) -> None:
         """The exception that is being handled ended an assertion."""
         import sys

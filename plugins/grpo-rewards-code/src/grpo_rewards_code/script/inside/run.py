@@ -51,7 +51,7 @@ def run_script(
     same = equality(task["relative"], task["absolute"])
     record = Record(peer, same)
     tree = ast.parse(task["script"])
-    _, shadowed = names_of_program(tree, task["entry_point"])
+    own, shadowed = names_of_program(tree, task["entry_point"])
     checks = checks_in(tree)
     names = _Names(peer, shadowed)
     names.update(record.marks(), __name__="__main__", __file__=_FILE)
@@ -60,6 +60,8 @@ def run_script(
     guard.refuse_files()
     gc.enable()
     _run(tree, names, record, task)
+    if shadowed and not own and not names.found:
+        record.lacks(min(shadowed))
     write("." + record.verdict(checks))
 
 
@@ -112,6 +114,8 @@ class _Names(dict[str, Any]):
         self._peer = peer
         self._shadowed = shadowed
         self._known: dict[str, Any] = {}
+        self.found: set[str] = set()
+        """Names of Python's that the program has too, and that were read."""
 
     def __missing__(self, name: str) -> Any:
         if name in self._known:
@@ -134,6 +138,7 @@ class _Names(dict[str, Any]):
         if name in self._shadowed:
             with suppress(NameError):
                 found = self._peer.ask("get", None, [name])
+                self.found.add(name)
             self._known[name] = found
         return found
 
