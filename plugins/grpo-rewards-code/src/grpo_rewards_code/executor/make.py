@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from urllib.parse import urlsplit
 
@@ -18,6 +19,8 @@ from grpo_rewards_code.sandbox.choose import choose
 __all__ = ["ExecutorSetupError", "make_executor"]
 
 _JOBS_ELSEWHERE = 8
+_OWN_FOLDERS = ("/tmp", "/dev/shm")
+"""Of each program, under bubblewrap."""
 
 
 class ExecutorSetupError(RewardError, ExecutorError):
@@ -34,7 +37,8 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
     Raises:
         IsolationRefusedError: programs cannot be run as isolated as the options demand; with what to install.
         ExecutorSetupError: a service is not named, or by no address; the package to reach it is not installed; a folder
-            to import from is not there; more sandboxes are asked for than can be of use.
+            to import from is not there, or hidden by a folder of the programs' own; more sandboxes are asked for than
+            can be of use.
         ExecutorError: the interpreter for programs does not work, or a secret is not set.
     """
     if options.kind == "judge0":
@@ -49,6 +53,8 @@ def make_executor(options: ExecutorOptions, *, local_world_size: int = 1) -> Exe
         interpreter=options.interpreter,
         import_folders=options.import_folders,
     )
+    if plan.level == "bubblewrap":
+        _check_visible(options.import_folders)
     return LocalExecutor(plan, options.workers or max(1, available_cores() // local_world_size))
 
 
@@ -87,6 +93,18 @@ def _check_folders(folders: Sequence[str]) -> None:
             raise ExecutorSetupError(
                 f"executor.import_folders: {folder} is {'no folder' if os.path.exists(folder) else 'not there'}",
                 hint="Name folders that programs may import from, for instance the site-packages of an environment.",
+            )
+
+
+def _check_visible(folders: Sequence[str]) -> None:
+    """Raise `ExecutorSetupError` for a folder that programs could not see, as they have one of their own above it."""
+    for folder in folders:
+        real = Path(folder).resolve()
+        own = next((each for each in _OWN_FOLDERS if real.is_relative_to(each)), None)
+        if own is not None:
+            raise ExecutorSetupError(
+                f"executor.import_folders: {folder} is below {own}, where every program has a folder of its own",
+                hint="Put it elsewhere, for instance beside the recipe.",
             )
 
 
