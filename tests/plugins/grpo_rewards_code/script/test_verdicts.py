@@ -3,6 +3,9 @@
 # ruff: noqa: E501 - a case a line
 from __future__ import annotations
 
+import pytest
+
+from grpo_rewards_code.sandbox import relay
 from tests.plugins.grpo_rewards_code.places import Place
 from tests.plugins.grpo_rewards_code.talks import Case, payment, talks, unpaid
 
@@ -128,3 +131,11 @@ def test_nothing_that_a_program_raises_prints_or_patches_makes_a_verdict(place: 
     ]
     cases: list[Case] = [(each, script) for each in programs for script in scripts]
     assert unpaid(place.executor, cases, 0) == []
+
+
+def test_a_talk_that_never_ends_is_cut_off(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "_MOST_LINES", 50)
+    forever = "while f(1) == 1:\n    pass\nassert f(1) == 2"
+    thrice = "assert [f(1), f(1), f(1)] == [1, 1, 1]"
+    assert not unpaid(place.executor, [("def f(x): return x", forever)], 0)
+    assert not unpaid(place.executor, [("def f(x): return x", thrice)], 1)
