@@ -52,6 +52,10 @@ def main() -> None:
     parser.add_argument("--environments", type=Path, default=Path("build/peers"), help="where the peers are installed")
     parser.add_argument("--output", type=Path, help="a JSON file with every step")
     args = parser.parse_args()
+    if args.steps < 2:
+        parser.error("--steps: at least 2, as the first is not counted")
+    if args.output and not args.output.parent.is_dir():
+        parser.error(f"--output: there is no folder {args.output.parent}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         prepare(folder, args)
@@ -61,11 +65,12 @@ def main() -> None:
                 command, environment, marks = command_of(name, args, folder, turn)
                 taken[name].append(measure(command, marks, folder=folder, environment=environment))
                 print(f"{time.strftime('%H:%M:%S')} {name}: turn {turn + 1} of {args.rounds}", file=sys.stderr)
-    rows = [row(name, turns) for name, turns in taken.items()]
+            rows = [row(each, turns) for each, turns in taken.items() if turns]
+            if args.output:
+                said = {"settings": described(args), "rows": rows}
+                args.output.write_text(json.dumps(said, indent=2) + "\n", "utf-8")
     print(described(args))
     print(table(rows))
-    if args.output:
-        args.output.write_text(json.dumps({"settings": described(args), "rows": rows}, indent=2) + "\n", "utf-8")
 
 
 def prepare(folder: Path, args: argparse.Namespace) -> None:
@@ -87,7 +92,12 @@ def prepare(folder: Path, args: argparse.Namespace) -> None:
 
 def command_of(name: str, args: argparse.Namespace, folder: Path, turn: int) -> tuple[list[str], dict[str, str], Path]:
     """What to run, with which variables, and the file that it marks steps in."""
-    environment = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "CUDA_VISIBLE_DEVICES": ""}
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": os.environ.get("PYTHONPATH", "") if name in OURS else "",
+        "TOKENIZERS_PARALLELISM": "false",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     marks = folder / f"{name.replace(' ', '-')}-{turn}.marks"
     sizes = [str(each) for each in (args.prompts, args.completions, args.completion_tokens, args.steps)]
     if name in OURS:
@@ -186,13 +196,14 @@ def row(name: str, turns: Sequence[Measured]) -> dict[str, Any]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """In Markdown; the first row is what the others are compared with."""
+    """In Markdown; the row of grpoctl as it is, or else the first, is what the others are compared with."""
+    base = next((each for each in rows if each["trainer"] == "grpoctl"), rows[0])
 
     def ratio(key: str) -> Callable[[dict[str, Any]], str]:
-        return lambda each: f"{rows[0][key] / each[key]:.2f}"
+        return lambda each: f"{base[key] / each[key]:.2f}"
 
     lines = [
-        "| | steps | s a step | CPU s a step | peak MiB | ours: s | CPU s | peak |",
+        f"| | steps | s a step | CPU s a step | peak MiB | {base['trainer']}: s | CPU s | peak |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for each in rows:

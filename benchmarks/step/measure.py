@@ -55,6 +55,9 @@ def measure(command: Sequence[str], marks: Path, *, folder: Path, environment: M
             mark = Mark(wall_s=time.perf_counter() - began, cpu_s=sum(ticks.values()) / _TICKS_A_SECOND)
             seen += [mark] * (lines - len(seen))
             time.sleep(_LOOK_EVERY_S)
+        lines = marks.read_text(encoding="utf-8").count("\n") if marks.exists() else 0
+        last = Mark(wall_s=time.perf_counter() - began, cpu_s=sum(ticks.values()) / _TICKS_A_SECOND)
+        seen += [last] * (lines - len(seen))
     if child.returncode:
         print(log.read_text(encoding="utf-8")[-3000:])
         raise subprocess.CalledProcessError(child.returncode, list(command))
